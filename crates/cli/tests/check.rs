@@ -284,7 +284,7 @@ fn a_wrong_command_line_says_what_is_wrong_and_exits_with_2() {
     let cases: [(&Path, &[&str], &str); 9] = [
         (Path::new("/no/such/directory"), &[], "check the path"),
         (&file, &[], "is not a directory"),
-        (&data, &["--budget-time", "1s"], "--budget-time at least 10.0 s"),
+        (&data, &["--budget-time", "1s"], "--budget-time 10.0 s or more"),
         (&data, &["--budget-time", "soon"], "write a number and a unit, for example 5ms or 90s"),
         (&data, &["--budget-space", "9999T"], "free in"),
         (&data, &["--target-iops", "-5"], "for example 5000"),
@@ -308,7 +308,7 @@ fn too_little_space_is_said_before_anything_is_made() {
     let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=100m", "none"], &at) else { return };
     let output = place.check(&at, &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("--budget-space at least 64 MiB"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--budget-space 64 MiB or more"), "{}", stderr(&output));
     assert_eq!(entries(&at), [""; 0]);
 }
 

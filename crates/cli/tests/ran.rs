@@ -134,13 +134,13 @@ fn wrong_input_is_refused_with_what_helps() {
     let in_new = format!("sqlite:{}", new.display());
     refused(&mut run("ranread", "setup", &in_new, &["--size", "1000TiB"]), 1, "free");
     assert!(!new.exists());
-    refused(&mut run("ranread", "setup", &in_new, &["--size", "100"]), 2, "write 100GiB or 100B");
+    refused(&mut run("ranread", "setup", &in_new, &["--size", "100"]), 2, "specify 100GiB or 100B");
     assert!(!new.exists());
     done(&mut run("ranread", "setup", &in_new, &["--size", "2MiB"]));
     done(&mut run("ranread", "purge", &in_new, &[]));
     assert_eq!(entries(&new), [""; 0]);
     fs::remove_dir(&new).unwrap();
-    refused(&mut run("ranread", "run", &db, &["--runtime", "300"]), 2, "write 300s or 300ms");
+    refused(&mut run("ranread", "run", &db, &["--runtime", "300"]), 2, "specify 300s or 300ms");
     refused(&mut run("ranread", "run", &db, &[]), 2, "setup");
     refused(&mut run("ranread", "run", &db, &["--hang", "1ms"]), 2, "--hang");
     refused(&mut run("ranread", "setup", &db, &["--size", "1000TiB"]), 1, "free");
@@ -203,7 +203,7 @@ fn an_interrupted_run_keeps_what_it_has_measured() {
     let mut child = start(&mut ran(&place, "ranwrite", "run", &db, &arguments));
     place.wait_for_intervals(&mut child, 2);
     // Each global is one job's; reading is for all.
-    refused(&mut ran(&place, "ranio", "run", &db, &["--iterations", "1"]), 2, "one job's alone");
+    refused(&mut ran(&place, "ranio", "run", &db, &["--iterations", "1"]), 2, "used by one job only");
     done(&mut ran(&place, "ranread", "run", &db, &["--iterations", "5", "--quiet"]));
     // The run is in the results that belong to this user, for purge.
     let home = place.root.path().join("iolite");

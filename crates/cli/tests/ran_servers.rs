@@ -415,7 +415,7 @@ fn a_hot_standby_is_read_timed_by_the_client_and_never_written() {
     };
     let (read, warned) = measured("run", &["--jobs", "2", "--iterations", "100"]);
     assert_eq!(operations(&read, "read"), 200);
-    assert!(warned.contains("hot standby") && warned.contains("timed by this program"), "{warned}");
+    assert!(warned.contains("hot standby") && warned.contains("timed by the client"), "{warned}");
     let (_, warned) = measured("run", &["--jobs", "1", "--iterations", "100", "--client-timed"]);
     assert!(!warned.contains("hot standby"), "it was asked for: {warned}");
     let (_, warned) = measured("sweep", &["--jobs", "1,2", "--step", "200ms", "--ramp", "0s"]);

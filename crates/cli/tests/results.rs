@@ -707,7 +707,7 @@ fn runs_are_exported_imported_asked_and_collected() {
         command.args(arguments).args(["--results", &other]).env("COLUMNS", "110").env("NO_COLOR", "1");
         command.stdin(Stdio::null()).output().unwrap()
     };
-    assert!(text(&elsewhere(&["results", "import", &portable])).contains("2 runs imported, 0 were there"));
+    assert!(text(&elsewhere(&["results", "import", &portable])).contains("2 runs imported, 0 were already"));
     assert!(text(&elsewhere(&["results", "import", &portable])).contains("0 runs imported, 2 were there"));
     for run in ["latest", "latest~1"] {
         let shown = ["results", "json", run];
@@ -817,7 +817,7 @@ fn results_of_fio_are_imported_listed_compared_and_drawn() {
     }
     for (number, name) in ["json", "json+"].into_iter().enumerate() {
         let imported = iolite(&place, &["results", "import", &path(name)]);
-        assert_eq!(text(&imported), "1 runs imported, 0 were there already\n", "{}", stderr(&imported));
+        assert_eq!(text(&imported), "1 runs imported, 0 were already present\n", "{}", stderr(&imported));
         let again = iolite(&place, &["results", "import", &path(name)]);
         assert_eq!(text(&again), "0 runs imported, 1 were there already\n", "{}", stderr(&again));
         let listed = parsed(&text(&iolite(&place, &["results", "list", "--json"])));

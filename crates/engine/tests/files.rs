@@ -227,7 +227,7 @@ fn what_can_not_be_made_is_refused_with_its_reason() {
         (target("new/directory/huge", u64::MAX / 2), "lay out"),
         (target("none", 0), "no size is given"),
         (never, "does not create it"),
-        (nothing, "names no file"),
+        (nothing, "has no file"),
         (huge, "largest offset"),
     ];
     for (target, part) in cases {
@@ -299,10 +299,10 @@ fn tasks_that_make_no_sense_are_refused_with_their_remedy() {
     let two = FilesTarget::of(vec![place.named("a", 8192), place.named("b", 8192)]);
     let append = Access::Append;
     let cases = [
-        (task(grow(), Mix::ReadPercent(10)), "write only"),
+        (task(grow(), Mix::ReadPercent(10)), "use writes only"),
         (task(FilesTarget { files: vec![place.named("data", 0)], ..grow() }, Mix::Write), "specify one"),
         (FileTask { backend: BackendKind::Mmap, ..task(grow(), Mix::Write) }, "cannot extend"),
-        (FileTask { access: append.clone(), ..plain.clone() }, "say `grow`"),
+        (FileTask { access: append.clone(), ..plain.clone() }, "grow"),
         (
             FileTask {
                 access: append.clone(),
@@ -316,7 +316,7 @@ fn tasks_that_make_no_sense_are_refused_with_their_remedy() {
         ),
         (
             FileTask { backend: BackendKind::Truncate, mix: Mix::ReadPercent(50), ..plain.clone() },
-            "write only",
+            "supports writes only",
         ),
         (
             FileTask { backend: BackendKind::Fallocate, verify: Some(verify.clone()), ..plain.clone() },
@@ -874,5 +874,5 @@ fn a_full_file_system_ends_what_is_to_fill_it() {
         stop: Stop { full: true, ..Stop::default() },
         ..task(FilesTarget::of(Vec::new()), Mix::Read)
     };
-    assert!(Fixture::new().refused(&reading).contains("write only"));
+    assert!(Fixture::new().refused(&reading).contains("only writes"));
 }

@@ -253,7 +253,7 @@ fn trees_are_apart() {
     let mut bench = MetadataFixture::new();
     let other = |operation| MetadataTask { tree: "other".into(), workers: 1, ..task(operation) };
     bench.count(&task(Create));
-    assert!(bench.refusal(&other(Unlink)).contains("not in the tree `other`"));
+    assert!(bench.refusal(&other(Unlink)).contains("do not exist in the tree `other`"));
     assert_eq!(bench.count(&other(Create)), 250);
     assert_eq!(bench.count(&other(Unlink)), 250);
     assert_eq!(bench.walk()[&'f'], 500);
@@ -266,7 +266,7 @@ fn files_that_are_missing_are_said() {
     for operation in [Stat, Open, Unlink] {
         let error = bench.refusal(&MetadataTask { stop: operations(10), ..task(operation) });
         assert!(
-            error.contains("`test` cannot be run: the files that it is about") && error.contains("(create)"),
+            error.contains("`test` cannot be run: the files do not exist") && error.contains("(create)"),
             "{error}"
         );
     }
@@ -311,8 +311,8 @@ fn what_makes_no_sense_is_refused_with_its_remedy() {
         (MetadataTask { tree: "a\nb".into(), ..task(Create) }, "plain file name"),
         (MetadataTask { stop: Stop { loops: Some(2), ..stop }, ..task(Unlink) }, "remove the loops"),
         (some(stop), "no stop condition"),
-        (some(Stop { bytes: Some(Bytes(1)), ..stop }), "instead"),
-        (some(Stop { worker_bytes: Some(Bytes(1)), operations: Some(1), ..stop }), "instead"),
+        (some(Stop { bytes: Some(Bytes(1)), ..stop }), "use operations or a runtime"),
+        (some(Stop { worker_bytes: Some(Bytes(1)), operations: Some(1), ..stop }), "use operations or a runtime"),
     ];
     for (task, remedy) in cases {
         let error = bench.refusal(&task);

@@ -133,7 +133,7 @@ fn what_is_found_wrong_can_end_the_phase() {
     let on_error = OnError { stop: vec![ErrorClass::Verify], ..OnError::default() };
     let outcome = simulate(&FileTask { errors: on_error, ..task(Checksum::Crc32c, 1_000_000) }, faults);
     let Ending::Failed(reason) = &outcome.ending else { panic!("{:?}", outcome.ending) };
-    assert!(reason.contains("not what was written"), "{reason}");
+    assert!(reason.contains("differs from the data written"), "{reason}");
     assert!(outcome.totals.operations(OpKind::Read) < 500_000);
 }
 

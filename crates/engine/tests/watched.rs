@@ -308,7 +308,7 @@ fn whoever_waits_for_what_fails_is_called_off() {
     else {
         panic!("{outcomes:?}");
     };
-    assert!(reason.contains("longer than the 0 ns allowed"), "{reason}");
+    assert!(reason.contains("longer than the maximum of 0 ns"), "{reason}");
 }
 
 #[test]

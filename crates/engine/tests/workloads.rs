@@ -484,7 +484,7 @@ fn a_set_of_which_one_can_not_be_made_ready_measures_nothing() {
     let bad = FileTask { placement, ..good.clone() };
     let start = std::time::Instant::now();
     let error = place.set(&[JobTask::Io(Box::new(good)), JobTask::Io(Box::new(bad))]).unwrap_err();
-    assert!(error.to_string().contains("placed"), "{error}");
+    assert!(error.to_string().contains("placement"), "{error}");
     assert!(start.elapsed() < Duration::from_secs(5));
     assert!(starts(&place.events).is_empty());
 }
@@ -550,7 +550,7 @@ fn tasks_without_sense_are_refused_with_a_remedy() {
                 durability: WriteDurability { sync: sync(1), ..WriteDurability::default() },
                 ..good.clone()
             },
-            "writes nothing",
+            "does not write",
         ),
         (FileTask { stop: Stop::default(), ..good.clone() }, "no stop condition"),
         (FileTask { interval: Nanos(9_999_999), ..good.clone() }, "10 ms"),
@@ -559,7 +559,7 @@ fn tasks_without_sense_are_refused_with_a_remedy() {
                 backend: ring(RingOptions { completion_polling: true, ..RingOptions::PLAIN }),
                 ..good.clone()
             },
-            "direct I/O only",
+            "requires direct I/O",
         ),
         (
             FileTask {

@@ -165,8 +165,8 @@ fn small_files_that_ask_for_much_are_refused() {
     let planned = |text: &str| plan(&Invocation::default(), &[read(text).unwrap()], &context());
     for (text, part) in [
         ("[a]\nnumjobs=4294967295\n", "out of its range"),
-        ("[a]\nsize=4k\nnumjobs=4097\n", "4097 threads, more than 4096"),
-        ("[global]\nsize=4k\n[a]\nnumjobs=4096\n[b]\n", "4097 threads, more than 4096"),
+        ("[a]\nsize=4k\nnumjobs=4097\n", "4097 threads, more than the maximum of 4096"),
+        ("[global]\nsize=4k\n[a]\nnumjobs=4096\n[b]\n", "4097 threads, more than the maximum of 4096"),
         ("[a]\nnumjobs=0\n", "out of its range"),
     ] {
         let problems = planned(text).unwrap_err().to_string();

@@ -82,7 +82,7 @@ pub(super) fn judge_floor(
         let seconds = window.totals.measured as f64 / 1e9;
         Some((seconds, window.totals.operations(evidence.kind) as f64))
     };
-    let rate = between_windows(summary.rate, evidence, per_window);
+    let rate = counted_in_whole(between_windows(summary.rate, evidence, per_window), evidence);
     let scaled = Estimate {
         value: rate.value * factor,
         low: rate.low * factor,
@@ -112,6 +112,18 @@ pub(super) fn judge_floor(
     let what = format!("{}, throughput", floor.measure);
     let asked = format!("at least {}", floor.at_least);
     Some(Reason { fitness, what, measured, asked, value: scaled.value, bound })
+}
+
+/// A rate at least as uncertain as its counts are: each window may have cut off an operation at its ends, which matters where
+/// operations are few (large blocks on a slow device) and every window has counted the same.
+fn counted_in_whole(rate: Estimate, evidence: &Evidence<'_>) -> Estimate {
+    let seconds = evidence.result.totals.measured as f64 / 1e9;
+    if seconds <= 0.0 {
+        return rate;
+    }
+    let one_each = evidence.windows.len().max(1) as f64 / seconds;
+    let low = rate.low.min((rate.value - one_each).max(0.0));
+    Estimate { low, high: rate.high.max(rate.value + one_each), ..rate }
 }
 
 fn unjudged_floor(floor: &Floor, why: &str) -> Option<Reason> {

@@ -287,8 +287,8 @@ fn windows_of_too_few_operations_grow_and_are_refused_with_a_remedy_where_that_i
         LatencySearch::new(base(), target(1000, LoadParameter::Rate { max, precision: 0.05 })).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "in a window of 1.00 s, a rate of at most 500 IOPS gives fewer operations than the 1000 that p99 has to rest on: \
-         give windows of at least 2.30 s, or a higher rate"
+        "in a window of 1.00 s, a rate of at most 500 IOPS gives fewer operations than the 1000 needed for p99: use \
+         windows of 2.30 s or longer, or a higher rate"
     );
 }
 

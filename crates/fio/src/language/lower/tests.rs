@@ -686,7 +686,7 @@ fn what_does_not_go_together_is_refused() {
         (&[("rw", "read:-6k"), ("bsrange", "4k-8k")], "at least that"),
         (&[("rw", "randread:-8")], "operations in a row"),
         (&[("rw", "randread:4"), ("rw_sequencer", "identical")], "identical is not supported"),
-        (&[("rw", "randread"), ("percentage_random", "30")], "divisor of 100"),
+        (&[("rw", "randread"), ("percentage_random", "30")], "divides 100"),
         (&[("rw", "randread:4"), ("percentage_random", "50")], "remove one of them"),
         (&[("rw", "randrw"), ("percentage_random", "50,20")], "two jobs"),
         (&[("rw", "randrw"), ("random_distribution", "zoned:100/10,100/20")], "two jobs"),
@@ -731,7 +731,7 @@ fn values_that_mean_nothing_are_refused() {
         ("bssplit", "4k/60:8k/20", "80 %"),
         ("bssplit", "4k,4k,4k,4k", "more than three"),
         ("bsrange", "4k", "not a range"),
-        ("bs", "0", "not a valid size"),
+        ("bs", "0", "not a size"),
         ("bs", "2g", "1 GiB"),
         ("filename", "-", "standard input"),
         ("filename", ":", "it is empty"),
@@ -823,6 +823,6 @@ fn all_files_below_a_directory_are_taken() {
     std::fs::create_dir(&empty).unwrap();
     let error =
         |path: &std::path::Path| thread(&[("opendir", path.to_str().unwrap())]).unwrap_err().to_string();
-    assert!(error(&empty).contains("no files below"), "{}", error(&empty));
+    assert!(error(&empty).contains("no file lies below"), "{}", error(&empty));
     assert!(error(&place.path().join("missing")).contains("check the path"));
 }

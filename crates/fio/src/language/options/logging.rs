@@ -628,7 +628,7 @@ mod tests {
             assert!(thread(&[(name, value)]).is_err(), "{name}={value}");
         }
         let names = || JobTask::Metadata(MetadataTask::default());
-        assert!(lowered(&[("write_lat_log", "p")], names()).unwrap_err().to_string().contains("names"));
+        assert!(lowered(&[("write_lat_log", "p")], names()).unwrap_err().to_string().contains("metadata"));
         assert!(lowered(&[("group_reporting", "1")], names()).unwrap().reporting.grouped);
     }
 }

@@ -550,7 +550,7 @@ mod tests {
             arrival(&[("thinktime", "1"), ("rate", "1m")], Mix::Read)
                 .unwrap_err()
                 .to_string()
-                .contains("cannot be combined")
+                .contains("not both")
         );
         assert!(
             arrival(&[("rate_iops", "1"), ("rate", "1m")], Mix::Read)
@@ -598,7 +598,7 @@ mod tests {
             io(&[("latency_run", "1")], task(Mix::Read))
                 .unwrap_err()
                 .to_string()
-                .contains("ends with its result")
+                .contains("ends with its answer")
         );
         let different = [("max_latency", "1s,2s")];
         assert!(io(&different, task(Mix::ReadPercent(50))).is_err());
