@@ -1,12 +1,10 @@
 //! A phase of block I/O: opens the target, and runs a group of measured loops on the back end asked for.
 
 use std::io;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use iolite_model::{Access, BackendKind, Ending, FileTask, Mix, OpKind, Sink, Target, TracedKinds};
 use iolite_sys::clock::Clock;
-use iolite_sys::descriptors::OwnDescriptors;
 use iolite_sys::mapping;
 use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
 use iolite_workload::{Arrivals, Filler, OpStream, Priorities, Share};
@@ -244,9 +242,7 @@ impl Phase {
             // validate() has seen to it that these have no files.
             BackendKind::Null | BackendKind::Busy(_) => self.measure(Null::new(block), plan, start),
             BackendKind::Sync => {
-                let back_end = Sync::new(files, block).map_err(failed)?;
-                let _own = self.own_descriptors(&again);
-                self.invalidating(back_end, again, plan, start)
+                self.invalidating(Sync::new(files, block).map_err(failed)?, again, plan, start)
             }
             BackendKind::IoUring(options) => {
                 let method = self.task.durability.sync.map(|rule| rule.method).unwrap_or_default();
@@ -256,7 +252,6 @@ impl Phase {
             }
             BackendKind::Vectored(flags) => {
                 let back_end = Vectored::new(files, block, flags, writes).map_err(failed)?;
-                let _own = self.own_descriptors(&again);
                 self.invalidating(back_end, again, plan, start)
             }
             BackendKind::Libaio => {
@@ -275,16 +270,6 @@ impl Phase {
                 self.invalidating(Threads::new(files, depth, block).map_err(failed)?, again, plan, start)
             }
         }
-    }
-
-    /// Gives a worker that uses nothing but its files a table of descriptors of its own, as a program with one thread has: its
-    /// system calls are faster then.
-    fn own_descriptors(&self, files: &Files) -> Option<OwnDescriptors> {
-        if self.verification.is_some() || Watcher::is_needed(&self.task) {
-            return None;
-        }
-        let descriptors: Vec<_> = files.spans().iter().map(|span| span.file.as_raw_fd()).collect();
-        OwnDescriptors::keep(&descriptors)
     }
 
     /// Measures on a back end, before whose operations that start over the page cache is dropped where the task says so.

@@ -4,7 +4,6 @@ pub mod aio;
 pub mod board;
 pub mod buffer;
 pub mod clock;
-pub mod descriptors;
 pub mod device;
 pub mod directory;
 pub mod extents;
