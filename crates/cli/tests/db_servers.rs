@@ -100,7 +100,7 @@ fn reaches(url: &str) -> bool {
 fn starts_and_stops(server: &'static str) {
     let Some(private) = Private::new(server) else { return };
     let first = private.done("start", &[]);
-    assert!(first.contains("It runs as process") && reaches(&url(&first)), "{first}");
+    assert!(first.contains("is running as process") && reaches(&url(&first)), "{first}");
     let again = private.done("start", &[]);
     assert!(again.contains("It runs already as process") && url(&again) == url(&first), "{again}");
     let portless = private.refused("start", &["--port"]);
@@ -197,7 +197,7 @@ fn is_started_anew_after_a_crash(server: &'static str) {
         }
         assert!(Instant::now() < until, "{}", stderr(&output));
     };
-    assert!(again.contains("It runs as process") && reaches(&url(&again)), "{again}");
+    assert!(again.contains("is running as process") && reaches(&url(&again)), "{again}");
 }
 
 #[test]

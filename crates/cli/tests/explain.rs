@@ -77,7 +77,7 @@ fn a_result_of_the_installed_fio_is_explained() {
         assert_eq!(printed(&output), text);
         assert!(stderr(&output).contains("something { to say"), "{}", stderr(&output));
         fs::write(&noisy, &document[..document.len() / 2]).unwrap();
-        refused(&explain(&[], &noisy), "cut off");
+        refused(&explain(&[], &noisy), "truncated");
     });
 }
 
@@ -168,7 +168,7 @@ fn what_can_not_be_explained_is_reported() {
         (&b""[..], "empty input"),
         (b"{\"a\": 1}", "not a known result"),
         (b"[1, 2]", "a list"),
-        (b"{\"a\": ", "cut off"),
+        (b"{\"a\": ", "truncated"),
         (b"\x7fELF\0\0", "is not text"),
         (b"\xff\xfe{}", "is not text"),
         (b"3;fio-3.33;job;0;0", "as terse text"),

@@ -259,7 +259,7 @@ fn a_history_without_runs_says_so() {
     let text = printed(results.iolite("ranwrite", "history", &["--db", "sqlite:/elsewhere"]));
     assert!(text.starts_with("There are no runs of RanWrite on sqlite:/elsewhere in "), "{text}");
     fs::remove_file(results.file()).unwrap();
-    refused(&results.iolite("ranread", "history", &[]), 2, &["there are no results"]);
+    refused(&results.iolite("ranread", "history", &[]), 2, &["no results database"]);
     assert!(!results.file().exists(), "made by looking");
     refused(&results.iolite("ranread", "history", &["--db", "nonsense"]), 2, &["sqlite:DIR"]);
 }
@@ -436,7 +436,7 @@ fn a_reset_forgets_the_tools_runs_and_nothing_else() {
     ]);
     store(&results.file(), &check("check"));
     let text = printed(results.iolite("ranread", "reset", &["--db", "gtm:/elsewhere"]));
-    assert!(text.starts_with("Deleted 1 run of RanRead on gtm:/elsewhere in "), "{text}");
+    assert!(text.starts_with("Deleted 1 run of RanRead on gtm:/elsewhere from "), "{text}");
     assert_eq!(results.ids(), ["a", "c", "check", "going-on"]);
     let text = printed(results.iolite("ranread", "reset", &[]));
     assert!(text.contains("Deleted 1 ") && text.contains("iolite ranread stop going-on"), "{text}");
@@ -511,7 +511,11 @@ fn a_stop_ends_one_run_and_keeps_its_results() {
     let mut second = begin(&place, "ranread", &databases[1]);
     let (one, other) = (id_of(&place, first.0.id()), id_of(&place, second.0.id()));
 
-    refused(&iolite(&place, &["ranread", "stop", "nonsense"]), 2, &["no run `nonsense`", &one, &other]);
+    refused(
+        &iolite(&place, &["ranread", "stop", "nonsense"]),
+        2,
+        &["no running measurement `nonsense`", &one, &other],
+    );
     refused(&iolite(&place, &["ranwrite", "stop", &one]), 2, &["RanRead's", "iolite ranread stop"]);
     let common: String = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a).collect();
     refused(&iolite(&place, &["ranread", "stop", &common]), 2, &["2 runs", &one, &other]);
@@ -552,7 +556,7 @@ fn a_stop_leaves_processes_alone_that_only_have_the_number() {
     let claim =
         |sql: &str| database.execute(&format!("UPDATE run SET process = {number}, {sql}"), []).unwrap();
     claim("process_start_ticks = NULL");
-    refused(&results.iolite("ranread", "stop", &["later"]), 1, &["out of reach"]);
+    refused(&results.iolite("ranread", "stop", &["later"]), 1, &["stop it on that host"]);
     let text = printed(results.iolite("ranread", "stop", &["--all"]));
     assert!(text.starts_with("There are no runs of RanRead to stop"), "{text}");
     claim("process_start_ticks = 1, host_name = 'another', boot_id = 'another'");

@@ -338,7 +338,11 @@ fn what_never_reached_the_device_is_not_verified_from_memory() {
     let output = command(&place, "run", &job(&place, &text), &["--json", "--quiet"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let document = json(&output);
-    assert!(document["ending"].to_string().contains("could not be written to the device"), "{}", document["ending"]);
+    assert!(
+        document["ending"].to_string().contains("could not be written to the device"),
+        "{}",
+        document["ending"]
+    );
     assert_eq!(operation(measured(&document), "write")["operations"], 512, "what was measured is kept");
 }
 

@@ -19,6 +19,7 @@ mod private;
 mod server;
 pub mod space;
 pub mod sqlite;
+mod started;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod tls;
 mod url;
@@ -31,8 +32,8 @@ pub use monitor::{DatabaseObservation, Monitor, Waited};
 pub use mysql::Mysql;
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
-pub use private::Started;
 pub use server::Server;
 pub use sqlite::Sqlite;
+pub use started::Started;
 pub use url::{DatabaseUrl, without_password};
 pub use waits::{ActiveSession, WAIT_INTERVAL, WaitReader, WaitSampler};

@@ -1,6 +1,5 @@
 //! What private servers have in common: one start at a time in a directory, a port that stays theirs, room for their files.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::net::TcpListener;
@@ -14,23 +13,6 @@ use crate::space::free_space;
 
 /// The file with the port of an earlier start.
 const PORT: &str = "port";
-
-/// A private server that runs. [`Debug`](fmt::Debug) leaves its URL out, which may hold a password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Started {
-    /// Where its database for us is, as [`DatabaseUrl`](crate::DatabaseUrl) takes it.
-    pub url: String,
-    /// Its process.
-    pub pid: u32,
-    /// Its port on the loopback address, when that was asked for.
-    pub port: Option<u16>,
-}
-
-impl fmt::Debug for Started {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Started").field("pid", &self.pid).field("port", &self.port).finish_non_exhaustive()
-    }
-}
 
 /// A directory in which nobody else starts or stops a server meanwhile; until it is dropped.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::mysql::server as mariadb;
 #[cfg(feature = "postgres")]
 use crate::postgres::server as postgres;
-use crate::private::Started;
+use crate::started::Started;
 
 /// Servers that can be had so: set up to be durable, with all their files in one directory, going on when this program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

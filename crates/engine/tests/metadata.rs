@@ -312,7 +312,10 @@ fn what_makes_no_sense_is_refused_with_its_remedy() {
         (MetadataTask { stop: Stop { loops: Some(2), ..stop }, ..task(Unlink) }, "remove the loops"),
         (some(stop), "no stop condition"),
         (some(Stop { bytes: Some(Bytes(1)), ..stop }), "use operations or a runtime"),
-        (some(Stop { worker_bytes: Some(Bytes(1)), operations: Some(1), ..stop }), "use operations or a runtime"),
+        (
+            some(Stop { worker_bytes: Some(Bytes(1)), operations: Some(1), ..stop }),
+            "use operations or a runtime",
+        ),
     ];
     for (task, remedy) in cases {
         let error = bench.refusal(&task);

@@ -217,7 +217,7 @@ mod tests {
         assert!(limits.check(&plan(0, 91), Some(&filesystem(200, 100))).is_err());
         assert_eq!(limits.check(&plan(0, 3), Some(&filesystem(8, 4))), Ok(()));
         let refused = limits.check(&plan(0, 4), Some(&filesystem(8, 4))).unwrap_err().to_string();
-        assert!(refused.contains("1.00 GiB are kept back"), "{refused}");
+        assert!(refused.contains("1 GiB are kept back"), "{refused}");
         let own = WriteLimits { keep_free: Some(Bytes(0)), ..limits };
         assert_eq!(own.check(&plan(0, 9), Some(&filesystem(8, 4))), Ok(()));
         assert_eq!(

@@ -16,7 +16,8 @@ use mysql::{Conn, OptsBuilder};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::error::{Error, Result};
-use crate::private::{self, Started};
+use crate::private;
+use crate::started::Started;
 
 /// How long a server may take to start or to stop, writing back what its buffer pool holds.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -16,7 +16,8 @@ use iolite_model::Bytes;
 
 use super::connect::Target;
 use crate::error::{Error, Result};
-use crate::private::{self, Started};
+use crate::private;
+use crate::started::Started;
 
 /// The file that marks a directory as ours.
 const MARK: &str = "iolite-postgres";

@@ -22,6 +22,9 @@ pub(crate) use script::{Call, Fault, Rule, Script};
 /// O_DIRECT, of all architectures that tests run on.
 const DIRECT: i32 = if cfg!(target_arch = "aarch64") { 0o200_000 } else { 0o40_000 };
 
+/// `O_DSYNC`, as this architecture's kernel has it.
+const DSYNC: i32 = 0o10_000;
+
 /// Nothing is to be kept by the kernel: what is read after the crash is what the file system has.
 const TTL: Duration = Duration::ZERO;
 
@@ -290,7 +293,7 @@ impl Filesystem for Volatile {
         offset: u64,
         data: &[u8],
         _: WriteFlags,
-        _: OpenFlags,
+        flags: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
@@ -302,11 +305,16 @@ impl Filesystem for Volatile {
         }
         let mut data = data[..transferred(data.len(), fault)].to_vec();
         corrupt(&mut data, fault);
-        match self.state().now.get_mut(&inode.0) {
+        let mut state = self.state();
+        match state.now.get_mut(&inode.0) {
             Some(Node::File(bytes)) => {
                 let start = usize::try_from(offset).unwrap();
                 bytes.resize(bytes.len().max(start + data.len()), 0);
                 bytes[start..start + data.len()].copy_from_slice(&data);
+                // Past the page cache the kernel leaves O_DSYNC to the file system.
+                if flags.0 & DSYNC != 0 {
+                    state.sync(inode.0);
+                }
                 reply.written(u32::try_from(data.len()).unwrap());
             }
             _ => reply.error(Errno::EISDIR),
