@@ -2,10 +2,11 @@
 # make bench  cost per I/O against the installed fio and a bare loop, and what one job does inside each database
 #             (docs/performance.md); wants a quiet machine
 # make truth  what is measured against throttles, tracepoints, laws and known devices: docs/truth.md (as root; some 30 minutes)
+# make faults  every fault of docs/safety.md, with its totals; make fuzz: every parser, 60 s of CPU time each (SECONDS=3600)
 # make dist   what is delivered, in dist/: static binary, Debian package, manual pages, completions, checksums; tries the package
 # make        the program, target/release/iolite
 
-.PHONY: build test bench truth dist needs
+.PHONY: build test bench truth faults fuzz dist needs
 build:
 	cargo build --release
 
@@ -31,6 +32,13 @@ bench:
 truth: needs
 	cargo build --release
 	.ci/truth target/release/iolite
+
+faults: needs
+	.ci/totals faults
+
+SECONDS ?= 60
+fuzz:
+	.ci/totals fuzz $(SECONDS)
 
 dist:
 	@.ci/needs musl-gcc:musl-tools dpkg-deb:dpkg readelf:binutils

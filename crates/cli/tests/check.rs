@@ -285,7 +285,7 @@ fn a_wrong_command_line_says_what_is_wrong_and_exits_with_2() {
         (Path::new("/no/such/directory"), &[], "check the path"),
         (&file, &[], "is not a directory"),
         (&data, &["--budget-time", "1s"], "--budget-time 10.0 s or more"),
-        (&data, &["--budget-time", "soon"], "write a number and a unit, for example 5ms or 90s"),
+        (&data, &["--budget-time", "soon"], "specify a number and a unit, for example 5ms or 90s"),
         (&data, &["--budget-space", "9999T"], "free in"),
         (&data, &["--target-iops", "-5"], "for example 5000"),
         (&data, &["--profile", "nonsense"], "neither built in (oltp-flash, etcd, hdd) nor as a file"),

@@ -146,7 +146,7 @@ fn a_job_file_of_fio_is_explained_as_words_and_as_toml() {
         "scan, 2 clones",
         "/nowhere/scan.1.0",
         "iodepth",
-        "write_*_log is for `iolite fio",
+        "write_*_log is supported only by `iolite fio",
         "page cache",
     ] {
         assert!(words.contains(part), "{part}: {words}");
@@ -169,9 +169,9 @@ fn what_can_not_be_explained_is_reported() {
         (b"{\"a\": 1}", "not a known result"),
         (b"[1, 2]", "a list"),
         (b"{\"a\": ", "truncated"),
-        (b"\x7fELF\0\0", "is not text"),
-        (b"\xff\xfe{}", "is not text"),
-        (b"3;fio-3.33;job;0;0", "as terse text"),
+        (b"\x7fELF\0\0", "is not a text file"),
+        (b"\xff\xfe{}", "is not a text file"),
+        (b"3;fio-3.33;job;0;0", "in terse format"),
         (b"x: (g=0)\nRun status group 0 (all jobs):\n", "in normal format"),
     ] {
         fs::write(&file, content).unwrap();

@@ -145,7 +145,7 @@ fn wrong_input_is_refused_with_what_helps() {
     refused(&mut run("ranread", "run", &db, &["--hang", "1ms"]), 2, "--hang");
     refused(&mut run("ranread", "setup", &db, &["--size", "1000TiB"]), 1, "free");
     done(&mut run("ranread", "setup", &db, &["--size", "2MiB"]));
-    refused(&mut run("ranread", "setup", &db, &["--size", "2MiB"]), 1, "exists already");
+    refused(&mut run("ranread", "setup", &db, &["--size", "2MiB"]), 1, "already exists");
     refused(&mut run("ranwrite", "run", &db, &[]), 2, "create-globals");
     refused(&mut run("ranwrite", "add-globals", &db, &["--globals", "2"]), 2, "--subscripts");
     done(&mut run("ranwrite", "create-globals", &db, &["--globals", "2", "--subscripts", "10"]));

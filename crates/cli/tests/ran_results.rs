@@ -524,7 +524,7 @@ fn a_stop_ends_one_run_and_keeps_its_results() {
 
     let beginning = &one[..common.len() + 1];
     let text = printed(iolite(&place, &["ranread", "stop", beginning]));
-    assert_eq!(text, format!("Stopped {one}: what it has measured is kept.\n"));
+    assert_eq!(text, format!("Stopped {one}; the results measured so far are kept.\n"));
     assert_eq!(first.0.wait().unwrap().code(), Some(130));
     assert_eq!(second.0.try_wait().unwrap(), None);
     let kept = |id: &str| {
@@ -535,9 +535,9 @@ fn a_stop_ends_one_run_and_keeps_its_results() {
     refused(&iolite(&place, &["ranread", "stop", &one]), 2, &["has ended already", &other]);
 
     let nothing = printed(iolite(&place, &["ranread", "stop", "--all", "--db", &databases[0]]));
-    assert!(nothing.starts_with("There are no runs of RanRead on "), "{nothing}");
+    assert!(nothing.starts_with("There are no running measurements of RanRead on "), "{nothing}");
     let text = printed(iolite(&place, &["ranread", "stop", "--all", "--db", &databases[1]]));
-    assert_eq!(text, format!("Stopped {other}: what it has measured is kept.\n"));
+    assert_eq!(text, format!("Stopped {other}; the results measured so far are kept.\n"));
     assert_eq!(second.0.wait().unwrap().code(), Some(130));
     assert!(kept(&other) > 0);
     let text = printed(iolite(&place, &["ranread", "history"]));
@@ -558,9 +558,9 @@ fn a_stop_leaves_processes_alone_that_only_have_the_number() {
     claim("process_start_ticks = NULL");
     refused(&results.iolite("ranread", "stop", &["later"]), 1, &["stop it on that host"]);
     let text = printed(results.iolite("ranread", "stop", &["--all"]));
-    assert!(text.starts_with("There are no runs of RanRead to stop"), "{text}");
+    assert!(text.starts_with("There are no running measurements of RanRead"), "{text}");
     claim("process_start_ticks = 1, host_name = 'another', boot_id = 'another'");
-    refused(&results.iolite("ranread", "stop", &["later"]), 1, &["measured on another"]);
+    refused(&results.iolite("ranread", "stop", &["later"]), 1, &["is running on another"]);
     claim(&format!(
         "process_start_ticks = 1, host_name = '{}', boot_id = '{}'",
         host_name(),

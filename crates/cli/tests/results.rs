@@ -708,7 +708,7 @@ fn runs_are_exported_imported_asked_and_collected() {
         command.stdin(Stdio::null()).output().unwrap()
     };
     assert!(text(&elsewhere(&["results", "import", &portable])).contains("2 runs imported, 0 were already"));
-    assert!(text(&elsewhere(&["results", "import", &portable])).contains("0 runs imported, 2 were there"));
+    assert!(text(&elsewhere(&["results", "import", &portable])).contains("0 runs imported, 2 were already"));
     for run in ["latest", "latest~1"] {
         let shown = ["results", "json", run];
         assert_eq!(parsed(&text(&elsewhere(&shown))), parsed(&text(&iolite(&place, &shown))));
@@ -819,7 +819,7 @@ fn results_of_fio_are_imported_listed_compared_and_drawn() {
         let imported = iolite(&place, &["results", "import", &path(name)]);
         assert_eq!(text(&imported), "1 runs imported, 0 were already present\n", "{}", stderr(&imported));
         let again = iolite(&place, &["results", "import", &path(name)]);
-        assert_eq!(text(&again), "0 runs imported, 1 were there already\n", "{}", stderr(&again));
+        assert_eq!(text(&again), "0 runs imported, 1 were already present\n", "{}", stderr(&again));
         let listed = parsed(&text(&iolite(&place, &["results", "list", "--json"])));
         assert_eq!(listed["runs"].as_array().unwrap().len(), number + 1);
     }

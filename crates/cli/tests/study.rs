@@ -257,15 +257,18 @@ fn what_can_not_be_studied_is_reported() {
     refused(&study(&["cache"], &place.data().join("empty")), "is empty");
     refused(&study(&["cache"], Path::new("/dev/null")), "not a regular file, block device");
     refused(&study(&["cache", "--size", "2MiB"], &file), "--size 2 MiB is larger than");
-    refused(&study(&["cache", "--make", "2MiB"], &file), "exists already");
-    refused(&study(&["cache", "--size", "2MiB"], &place.data()), "specify --make");
+    refused(&study(&["cache", "--make", "2MiB"], &file), "already exists");
+    refused(&study(&["cache", "--size", "2MiB"], &place.data()), "use --make");
     refused(&study(&["cache", "--make", "999TiB"], &place.data()), "free some space");
     refused(&study(&["cache", "--block", "2MiB"], &file), "do not fit");
     refused(&study(&["cache", "--device", "/dev/null"], &file), "not a regular file");
     refused(&study(&["cache", "--device", file.to_str().unwrap()], &file), "is not a block device");
-    refused(&study(&["blocksize", "--sizes", "0"], &file), "between 1 byte and 1 GiB");
+    refused(&study(&["blocksize", "--sizes", "0"], &file), "from 1 byte to 1 GiB");
     refused(&study(&["blocksize", "--overwrite", "anything"], &file), "--write");
-    refused(&study(&["blocksize", "--write", "--overwrite", "anything"], &place.data()), "remove it");
+    refused(
+        &study(&["blocksize", "--write", "--overwrite", "anything"], &place.data()),
+        "existing files and devices only",
+    );
     refused(&study(&["cache", "--window", "1ms"], &file), "from 100ms to 1h");
     assert!(!place.results().exists(), "nothing was begun");
 }

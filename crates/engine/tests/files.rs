@@ -228,7 +228,7 @@ fn what_can_not_be_made_is_refused_with_its_reason() {
         (target("none", 0), "no size is given"),
         (never, "does not create it"),
         (nothing, "has no file"),
-        (huge, "largest offset"),
+        (huge, "largest possible offset"),
     ];
     for (target, part) in cases {
         let error = place.refused(&task(target, Mix::Write));
@@ -300,7 +300,7 @@ fn tasks_that_make_no_sense_are_refused_with_their_remedy() {
     let append = Access::Append;
     let cases = [
         (task(grow(), Mix::ReadPercent(10)), "use writes only"),
-        (task(FilesTarget { files: vec![place.named("data", 0)], ..grow() }, Mix::Write), "specify one"),
+        (task(FilesTarget { files: vec![place.named("data", 0)], ..grow() }, Mix::Write), "needs a size"),
         (FileTask { backend: BackendKind::Mmap, ..task(grow(), Mix::Write) }, "cannot extend"),
         (FileTask { access: append.clone(), ..plain.clone() }, "grow"),
         (

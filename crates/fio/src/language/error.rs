@@ -19,7 +19,7 @@ pub enum OptionError {
     #[error("it needs a value")]
     NoValue,
     /// The value is not of the form that the option takes.
-    #[error("{text} is no {expected}")]
+    #[error("{text} is not {}", with_article(expected))]
     Malformed {
         /// The value, or the part of it that is wrong, quoted.
         text: String,
@@ -128,6 +128,12 @@ pub(super) fn quoted(text: &str) -> String {
         shown.push_str("...");
     }
     format!("`{shown}`")
+}
+
+/// `a` or `an` before a noun, as it is spoken.
+fn with_article(noun: &str) -> String {
+    let article = if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+    format!("{article} {noun}")
 }
 
 #[cfg(test)]

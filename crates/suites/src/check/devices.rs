@@ -379,7 +379,7 @@ fn a_device_that_is_poor_in_one_respect_is_never_fit() {
         vec![writes(30.0), write(3.0), write(7.0), read(3.0), read(7.0), sync(15e6), stalls(2e9, 0.1e9)];
     let hdd = vec![reads(40.0), writes(10.0), writes(40.0), read(30.0), write(30.0), sync(60e6), slow(30e6)];
     for (profile, poor) in [("oltp-flash", flash), ("etcd", etcd), ("hdd", hdd)] {
-        let options = CheckOptions { profile: crate::profiles::built_in(profile).unwrap(), ..hurried() };
+        let options = CheckOptions { profile: crate::profiles::built_in(profile).unwrap(), ..options() };
         let (healthy, _) = check(GOOD, 4, options.clone());
         assert_eq!(healthy.fitness, Fitness::Fit, "{profile}: {healthy:#?}");
         for device in poor {

@@ -121,7 +121,7 @@ impl Reader {
             Line::Nothing => {}
             Line::Wait(_) if self.stamped => {
                 return Err(OptionError::refused(
-                    "`wait` is not for version 3, whose lines have times",
+                    "`wait` is not allowed in version 3, whose lines have times",
                     "remove it",
                 ));
             }
