@@ -35,7 +35,7 @@ pub trait Commits: Send {
 /// Connects to a database, for the table of this run.
 ///
 /// # Errors
-/// The database's; [`Error::RunRequest`] for one that can't be tested so.
+/// The database's; [`Error::Asked`] for one that can't be tested so.
 pub fn open(url: &DatabaseUrl, run: RunKey) -> Result<Box<dyn Commits>> {
     let table = table(run);
     match url {

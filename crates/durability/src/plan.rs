@@ -22,7 +22,7 @@ pub fn new_key() -> Result<RunKey> {
 }
 
 /// # Errors
-/// [`Error::RunRequest`] for sizes or numbers that can't be.
+/// [`Error::Asked`] for sizes or numbers that can't be.
 pub(crate) fn check(plan: &Plan) -> Result<()> {
     if plan.block.0 < SMALLEST as u64 || plan.block.0 > LARGEST || !plan.block.0.is_multiple_of(8) {
         return Err(Error::Asked(format!(

@@ -81,7 +81,7 @@ fn known(task: &FileTask) -> Option<Bytes> {
 fn bounded(task: &FileTask, mine: Share, written: f64) -> Option<f64> {
     let largest = task.largest().0;
     let by_operations =
-        (mine.operations != u64::MAX).then(|| mine.operations as f64 * written * largest as f64);
+        (mine.operations != u64::MAX).then_some(mine.operations as f64 * written * largest as f64);
     let by_bytes = (mine.bytes != u64::MAX).then(|| mine.bytes.saturating_add(largest) as f64 * written);
     [by_operations, by_bytes].into_iter().flatten().reduce(f64::min)
 }

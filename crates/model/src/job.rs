@@ -17,6 +17,8 @@ pub struct Job {
 }
 
 /// A task of a job.
+// There are few of them, and they live as long as a run does.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobTask {

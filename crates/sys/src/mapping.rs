@@ -129,7 +129,7 @@ impl Mapping {
             return Err(io::Error::from_raw_os_error(libc::EACCES));
         }
         let (at, length) = self.part(offset, 8);
-        if length < 8 || offset % 8 != 0 {
+        if length < 8 || !offset.is_multiple_of(8) {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
         let value = value.to_le();

@@ -69,7 +69,7 @@ const LARGE: u32 = 4096;
 #[test]
 fn every_cut_at_a_sector_is_a_torn_write() {
     let before = |check| {
-        let foreign: Vec<u8> = (0..LARGE).map(|at| (at * 7919 >> 3) as u8).collect();
+        let foreign: Vec<u8> = (0..LARGE).map(|at| ((at * 7919) >> 3) as u8).collect();
         [large(check, 77, 8192, 2), large(check, 78, 8192, 3), large(check, 77, 0, 3), vec![0; 4096], foreign]
     };
     for check in CHECKS {
