@@ -82,7 +82,8 @@ pub(super) fn judge_floor(
         let seconds = window.totals.measured as f64 / 1e9;
         Some((seconds, window.totals.operations(evidence.kind) as f64))
     };
-    let rate = counted_in_whole(between_windows(summary.rate, evidence, per_window), evidence);
+    let rate = on_ratio_scale(between_windows(summary.rate, evidence, per_window));
+    let rate = counted_in_whole(rate, evidence);
     let scaled = Estimate {
         value: rate.value * factor,
         low: rate.low * factor,
@@ -112,6 +113,16 @@ pub(super) fn judge_floor(
     let what = format!("{}, throughput", floor.measure);
     let asked = format!("at least {}", floor.at_least);
     Some(Reason { fitness, what, measured, asked, value: scaled.value, bound })
+}
+
+/// An interval of the logarithm, by the delta method (Casella & Berger 2002, Statistical Inference, 5.5.4): a rate is above 0 and
+/// varies in proportion to itself, so that a wide interval between few windows does not reach down to 0.
+fn on_ratio_scale(rate: Estimate) -> Estimate {
+    let spread = (rate.high - rate.value) / rate.value;
+    if !spread.is_finite() {
+        return rate;
+    }
+    Estimate { low: rate.value * (-spread).exp(), high: rate.value * spread.exp(), ..rate }
 }
 
 /// A rate at least as uncertain as its counts are: each window may have cut off an operation at its ends, which matters where
@@ -150,5 +161,25 @@ fn reaches(rate: &Estimate, bound: f64, marginal_factor: f64, median: impl Fn(f6
         Fitness::Unfit
     } else {
         Fitness::Marginal
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolite_stats::{Direction, Estimate};
+
+    use super::on_ratio_scale;
+
+    #[test]
+    fn a_wide_interval_of_a_rate_stays_above_zero_and_a_narrow_one_stays_as_it_is() {
+        let of = |windows: &[(f64, f64)]| {
+            on_ratio_scale(Estimate::of_windows(windows, Direction::HigherIsBetter).unwrap())
+        };
+        let wide = of(&[(1.0, 970.0), (1.0, 2000.0), (1.0, 1600.0)]);
+        assert!(wide.low > 200.0 && wide.low < 970.0 && wide.high > 2000.0, "{wide:?}");
+        let narrow = of(&[(1.0, 999.0), (1.0, 1000.0), (1.0, 1001.0)]);
+        assert!((narrow.low - 997.5).abs() < 1.0 && (narrow.high - 1002.5).abs() < 1.0, "{narrow:?}");
+        // Fast from a cache once, slow twice: the mean is no evidence of a floor.
+        assert!(of(&[(1.0, 3000.0), (1.0, 100.0), (1.0, 100.0)]).low < 100.0);
     }
 }
