@@ -31,7 +31,7 @@ fn bar(value: f64, max: f64, styler: Styler) -> &'static str {
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /// A bar that lies, as wide as its share of the most; at least a mark for what is not nothing.
-pub(crate) fn lying(value: f64, max: f64, room: usize, styler: Styler) -> String {
+pub(crate) fn horizontal_bar(value: f64, max: f64, room: usize, styler: Styler) -> String {
     let share = if max > 0.0 { (value / max).clamp(0.0, 1.0) } else { 0.0 };
     // The cast saturates: what is not a number becomes nothing.
     let eighths = (share * room as f64 * 8.0).round() as usize;
@@ -93,11 +93,11 @@ mod tests {
 
     #[test]
     fn a_bar_that_lies_has_its_share_of_the_room() {
-        let bar = |value, max| lying(value, max, 4, PEN);
+        let bar = |value, max| horizontal_bar(value, max, 4, PEN);
         assert_eq!([bar(8.0, 8.0), bar(5.0, 8.0), bar(1e-9, 8.0), bar(0.0, 8.0)], ["████", "██▌", "▏", ""]);
         assert_eq!([bar(9.0, 8.0), bar(1.0, 0.0), bar(f64::NAN, 8.0)], ["████", "▏", ""]);
         let ascii = Styler(Style { unicode: false, ..PEN.0 });
-        assert_eq!([8.0, 5.0, 1e-9].map(|value| lying(value, 8.0, 4, ascii)), ["####", "###", "#"]);
+        assert_eq!([8.0, 5.0, 1e-9].map(|value| horizontal_bar(value, 8.0, 4, ascii)), ["####", "###", "#"]);
     }
 
     proptest! {

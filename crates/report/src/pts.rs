@@ -107,7 +107,7 @@ fn convergence(section: PtsSection, rounds: &PtsRounds, styler: Styler) -> Strin
     // Of a day's minutes every so manieth is printed.
     let stride = rounds.values.len().div_ceil(LISTED).max(1);
     let line = |(index, value): (usize, &f64)| {
-        let bar = chart::lying(*value, max, 30, styler);
+        let bar = chart::horizontal_bar(*value, max, 30, styler);
         let text = styler.clean(figure(section.test, *value));
         format!("  round {:>5} {text:>16}  {bar}\n", index + 1)
     };

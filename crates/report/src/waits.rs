@@ -4,7 +4,7 @@ use iolite_model::{Ending, RunInfo, WaitShare, WaitsFound, Warning};
 use iolite_results::Run;
 use serde_json::{Value, json};
 
-use crate::chart::lying;
+use crate::chart::horizontal_bar;
 use crate::json as shared;
 use crate::run::{Note, rendered};
 use crate::styler::{Emphasis, Style, Styler, count};
@@ -117,7 +117,7 @@ fn shares(label: &'static str, list: &[WaitShare], styler: Styler) -> String {
     for (number, one) in shown.iter().enumerate() {
         let label = if number == 0 { label } else { "" };
         // Not wrapped: the bar's place means something.
-        let bar = lying(one.sessions, max, BAR, styler);
+        let bar = horizontal_bar(one.sessions, max, BAR, styler);
         out += &format!("   {label:<9}{:>7.2}  {:<widest$}  {bar}\n", one.sessions, styler.clean(&one.name));
     }
     out

@@ -4,7 +4,7 @@ use iolite_model::{DbOperation, Iops, Nanos, OpKind, Quantile};
 use iolite_stats::{Estimate, PhaseResult, SweptStep};
 
 use super::SweepReport;
-use crate::chart::lying;
+use crate::chart::horizontal_bar;
 use crate::grid::{Line, columns};
 use crate::styler::{Emphasis, Styler};
 use crate::table::{NONE, nanos, percent, stamp};
@@ -143,7 +143,10 @@ pub(super) fn picture(report: &SweepReport, styler: Styler) -> String {
     let heading = format!("{:>jobs$}  {:<second$}  mean response", "jobs", "IOPS");
     let mut out = styler.paint(Emphasis::Strong, &heading) + "\n";
     for ((point, iops), time) in points.iter().zip(&rates).zip(&means) {
-        let bars = [lying(point.1, max_rate, room, styler), lying(point.2, max_mean, room, styler)];
+        let bars = [
+            horizontal_bar(point.1, max_rate, room, styler),
+            horizontal_bar(point.2, max_mean, room, styler),
+        ];
         out += &format!(
             "{:>jobs$}  {:<room$}  {iops:>rate$}  {:<room$}  {time:>mean$}\n",
             point.0, bars[0], bars[1]
