@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use iolite_model::{
-    Access, BackendKind, Batch, BusyOptions, Bytes, FileTask, FilesTarget, LayOut, Mix, Nanos, Overwrite,
-    RingOptions, Stop, SyncMethod, SyncRule, Target,
+    Access, BackendKind, Batch, BusyOptions, FileTask, FilesTarget, LayOut, Mix, Nanos, Overwrite,
+    RingOptions, SyncMethod, SyncRule, Target,
 };
 
 use crate::error::EngineError;
@@ -37,10 +37,13 @@ fn refuse<T>(task: &FileTask, reason: &str) -> Result<T, EngineError> {
 pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
     validate_load(task)?;
-    if task.largest().0 == 0 || task.block.0 == 0 || task.largest() > Bytes::GIB || task.block > Bytes::GIB {
+    if task.largest().0 == 0
+        || task.block.0 == 0
+        || task.largest().max(task.block) > FileTask::LARGEST_OPERATION
+    {
         return refuse("its block size must be between 1 byte and 1 GiB");
     }
-    if nothing_to_do(&task.stop) {
+    if task.stop.is_nothing() {
         return refuse("runtime, bytes, operations and loops must be above 0");
     }
     if task.direct && !task.block.0.is_multiple_of(SECTOR) {
@@ -52,7 +55,7 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
             "the back ends null and busy require the null target, and no other back end supports it",
         );
     }
-    if !ends(&task.stop) && task.access != Access::Append {
+    if !task.stop.has_end() && task.access != Access::Append {
         return refuse("it has no stop condition: specify a runtime, bytes, operations or loops");
     }
     let asynchronous = matches!(task.backend, BackendKind::IoUring(_) | BackendKind::Libaio);
@@ -119,45 +122,6 @@ fn validate_threads_only(task: &FileTask) -> Result<(), EngineError> {
         return refuse(task, "`watch` requires threads: remove `placement.processes` or `watch`");
     }
     Ok(())
-}
-
-fn ends(stop: &Stop) -> bool {
-    let Stop {
-        runtime,
-        bytes,
-        operations,
-        loops,
-        worker_bytes,
-        worker_operations,
-        written,
-        full,
-        in_flight: _,
-    } = *stop;
-    full || runtime.is_some()
-        || bytes.or(worker_bytes).is_some()
-        || operations.or(worker_operations).is_some()
-        || written.is_some()
-        || loops.is_some()
-}
-
-/// Whether a limit is 0.
-fn nothing_to_do(stop: &Stop) -> bool {
-    let Stop {
-        runtime,
-        bytes,
-        operations,
-        loops,
-        worker_bytes,
-        worker_operations,
-        written,
-        full: _,
-        in_flight: _,
-    } = *stop;
-    runtime == Some(Nanos(0))
-        || bytes.or(worker_bytes) == Some(Bytes(0))
-        || operations.or(worker_operations) == Some(0)
-        || written == Some(Bytes(0))
-        || loops == Some(0)
 }
 
 fn validate_target(task: &FileTask) -> Result<(), EngineError> {

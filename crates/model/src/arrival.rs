@@ -131,3 +131,44 @@ pub struct Stop {
     /// are excluded, so that with a ramp neither rate nor mean is biased. Use this setting for slow operations without a ramp.
     pub in_flight: bool,
 }
+
+impl Stop {
+    /// Whether a condition is given at all.
+    pub fn has_end(&self) -> bool {
+        let Stop {
+            runtime,
+            bytes,
+            operations,
+            loops,
+            worker_bytes,
+            worker_operations,
+            written,
+            full,
+            in_flight: _,
+        } = *self;
+        full || runtime.is_some()
+            || bytes.or(worker_bytes).or(written).is_some()
+            || operations.or(worker_operations).is_some()
+            || loops.is_some()
+    }
+
+    /// Whether a limit is 0, so that there is nothing to do.
+    pub fn is_nothing(&self) -> bool {
+        let Stop {
+            runtime,
+            bytes,
+            operations,
+            loops,
+            worker_bytes,
+            worker_operations,
+            written,
+            full: _,
+            in_flight: _,
+        } = *self;
+        runtime == Some(Nanos(0))
+            || bytes.or(worker_bytes) == Some(Bytes(0))
+            || operations.or(worker_operations) == Some(0)
+            || written == Some(Bytes(0))
+            || loops == Some(0)
+    }
+}

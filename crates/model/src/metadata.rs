@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::arrival::Stop;
-use crate::phase_task::{Layer, PhaseTask};
+use crate::phase_task::{Layer, PhaseTask, task_fields};
 use crate::units::{Bytes, Nanos};
 
 /// Creates, looks up and removes files with `workers` threads, each in its own directory tree inside the scratch directory of the
@@ -66,9 +66,7 @@ impl Default for MetadataTask {
 }
 
 impl PhaseTask for MetadataTask {
-    fn name(&self) -> &str {
-        &self.name
-    }
+    task_fields!();
 
     fn layer(&self) -> Layer {
         Layer::Metadata
@@ -78,24 +76,12 @@ impl PhaseTask for MetadataTask {
         self.workers
     }
 
-    fn stop(&self) -> Stop {
-        self.stop
-    }
-
-    fn ramp(&self) -> Nanos {
-        self.ramp
-    }
-
-    fn interval(&self) -> Nanos {
-        self.interval
-    }
-
     fn is_uniform(&self) -> bool {
         false
     }
 
-    fn reseed(&mut self, by: u64) {
-        self.seed = self.seed.wrapping_add(by);
+    fn rate_word(&self) -> &'static str {
+        "a second"
     }
 }
 

@@ -10,12 +10,35 @@ use crate::task::FileTask;
 use crate::tproc_c::TprocCTask;
 use crate::units::Nanos;
 
-/// One phase of work.
-// There are few of them, and they live as long as a run does.
-#[allow(clippy::large_enum_variant)]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Task {
+/// Makes [`Task`] of its kinds; a kind of task is a line of the list below, and its own `impl PhaseTask`.
+macro_rules! tasks {
+    ($($(#[$meaning:meta])* $kind:ident($task:ty),)*) => {
+        /// One phase of work.
+        // There are few of them, and they live as long as a run does.
+        #[allow(clippy::large_enum_variant)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Task {
+            $($(#[$meaning])* $kind($task),)*
+        }
+
+        impl Task {
+            fn phase_task(&self) -> &dyn PhaseTask {
+                match self {
+                    $(Task::$kind(task) => task,)*
+                }
+            }
+
+            fn phase_task_mut(&mut self) -> &mut dyn PhaseTask {
+                match self {
+                    $(Task::$kind(task) => task,)*
+                }
+            }
+        }
+    };
+}
+
+tasks! {
     /// Block I/O on a file, on a device or on nothing.
     File(FileTask),
     /// Creating, finding and removing files.
@@ -27,24 +50,6 @@ pub enum Task {
 }
 
 impl Task {
-    fn phase_task(&self) -> &dyn PhaseTask {
-        match self {
-            Task::File(task) => task,
-            Task::Metadata(task) => task,
-            Task::Database(task) => task,
-            Task::TprocC(task) => task,
-        }
-    }
-
-    fn phase_task_mut(&mut self) -> &mut dyn PhaseTask {
-        match self {
-            Task::File(task) => task,
-            Task::Metadata(task) => task,
-            Task::Database(task) => task,
-            Task::TprocC(task) => task,
-        }
-    }
-
     /// Name shown in results.
     pub fn name(&self) -> &str {
         self.phase_task().name()
@@ -95,8 +100,26 @@ impl Task {
         self.phase_task().is_uniform()
     }
 
+    /// What its operations per second are called.
+    pub fn rate_word(&self) -> &'static str {
+        self.phase_task().rate_word()
+    }
+
+    /// The same under another name.
+    pub fn named(mut self, name: &str) -> Task {
+        self.phase_task_mut().set_name(name.to_owned());
+        self
+    }
+
+    /// The same with random numbers that follow from another seed.
+    pub fn with_seed(mut self, seed: u64) -> Task {
+        self.phase_task_mut().set_seed(seed);
+        self
+    }
+
     /// Gives it other random numbers, which follow from its own and this.
     pub fn reseed(&mut self, by: u64) {
-        self.phase_task_mut().reseed(by);
+        let seed = self.phase_task().seed().wrapping_add(by);
+        self.phase_task_mut().set_seed(seed);
     }
 }

@@ -20,9 +20,20 @@ pub enum Layer {
 }
 
 /// What every task says of itself, whatever it does: the one place that a kind of task answers this in.
+///
+/// What every task has as a field of its own (`name`, `stop`, `ramp`, `interval`, `seed`) is answered by `task_fields!()`.
 pub trait PhaseTask {
     /// Name shown in results.
     fn name(&self) -> &str;
+
+    /// Gives it another name.
+    fn set_name(&mut self, name: String);
+
+    /// What its random numbers follow from.
+    fn seed(&self) -> u64;
+
+    /// Gives it other random numbers.
+    fn set_seed(&mut self, seed: u64);
 
     /// The layer it exercises.
     fn layer(&self) -> Layer;
@@ -54,11 +65,47 @@ pub trait PhaseTask {
         Nanos(0)
     }
 
+    /// What its operations per second are called.
+    fn rate_word(&self) -> &'static str {
+        "IOPS"
+    }
+
     /// Whether it asks for the same all the time: bursts, pauses, traces and rounds have a course of their own.
     fn is_uniform(&self) -> bool {
         true
     }
-
-    /// Gives it other random numbers, which follow from its own and this.
-    fn reseed(&mut self, by: u64);
 }
+
+/// The answers of [`PhaseTask`] that are fields of every task.
+macro_rules! task_fields {
+    () => {
+        fn name(&self) -> &str {
+            &self.name
+        }
+
+        fn set_name(&mut self, name: String) {
+            self.name = name;
+        }
+
+        fn seed(&self) -> u64 {
+            self.seed
+        }
+
+        fn set_seed(&mut self, seed: u64) {
+            self.seed = seed;
+        }
+
+        fn stop(&self) -> Stop {
+            self.stop
+        }
+
+        fn ramp(&self) -> Nanos {
+            self.ramp
+        }
+
+        fn interval(&self) -> Nanos {
+            self.interval
+        }
+    };
+}
+pub(crate) use task_fields;

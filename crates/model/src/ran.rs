@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrival::Stop;
 use crate::database::TimedBy;
-use crate::phase_task::{Layer, PhaseTask};
+use crate::phase_task::{Layer, PhaseTask, task_fields};
 use crate::units::Nanos;
 
 /// Operations inside a database by `workers` sessions.
@@ -54,9 +54,7 @@ pub enum DbOperation {
 }
 
 impl PhaseTask for DbTask {
-    fn name(&self) -> &str {
-        &self.name
-    }
+    task_fields!();
 
     fn layer(&self) -> Layer {
         Layer::Database
@@ -64,21 +62,5 @@ impl PhaseTask for DbTask {
 
     fn workers(&self) -> u32 {
         self.workers
-    }
-
-    fn stop(&self) -> Stop {
-        self.stop
-    }
-
-    fn ramp(&self) -> Nanos {
-        self.ramp
-    }
-
-    fn interval(&self) -> Nanos {
-        self.interval
-    }
-
-    fn reseed(&mut self, by: u64) {
-        self.seed = self.seed.wrapping_add(by);
     }
 }

@@ -17,7 +17,7 @@ use crate::units::{Iops, Nanos};
 use crate::verify::Verified;
 
 /// Identifies a run: its UTC start and a random suffix, for example `20261120T160301-3f2a91c0`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(pub String);
 
@@ -28,7 +28,7 @@ impl fmt::Display for RunId {
 }
 
 /// What is known when a run starts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunInfo {
     /// The run.
     pub id: RunId,

@@ -7,7 +7,7 @@ use crate::arrival::{Arrival, Stop};
 use crate::backend::BackendKind;
 use crate::fault::OnError;
 use crate::load::{Contents, SizeLaw, Sizes};
-use crate::phase_task::{Layer, PhaseTask};
+use crate::phase_task::{Layer, PhaseTask, task_fields};
 use crate::priority::{IoPriority, PriorityShare};
 use crate::target::Target;
 use crate::trace::TracedKinds;
@@ -334,9 +334,7 @@ pub enum Mix {
 }
 
 impl PhaseTask for FileTask {
-    fn name(&self) -> &str {
-        &self.name
-    }
+    task_fields!();
 
     fn layer(&self) -> Layer {
         match self.target {
@@ -357,18 +355,6 @@ impl PhaseTask for FileTask {
         if self.backend == BackendKind::Threads { self.concurrency } else { self.workers }
     }
 
-    fn stop(&self) -> Stop {
-        self.stop
-    }
-
-    fn ramp(&self) -> Nanos {
-        self.ramp
-    }
-
-    fn interval(&self) -> Nanos {
-        self.interval
-    }
-
     fn delay(&self) -> Nanos {
         self.start.delay
     }
@@ -376,13 +362,12 @@ impl PhaseTask for FileTask {
     fn is_uniform(&self) -> bool {
         !matches!(self.arrival, Arrival::Bursts { .. } | Arrival::Traced(_) | Arrival::ThinkTime { .. })
     }
-
-    fn reseed(&mut self, by: u64) {
-        self.seed = self.seed.wrapping_add(by);
-    }
 }
 
 impl FileTask {
+    /// The largest operation: one read or write of Linux moves no more than 2 GiB less a page (read(2)); buffers are smaller.
+    pub const LARGEST_OPERATION: Bytes = Bytes::GIB;
+
     /// The queue depth of worker `index`: the concurrency spread evenly, the first workers taking the remainder.
     pub fn depth_of(&self, index: u32) -> u32 {
         let workers = self.workers.max(1);

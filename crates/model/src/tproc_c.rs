@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::arrival::Stop;
 use crate::concluded::Conclusion;
 use crate::kind::OpKind;
-use crate::phase_task::{Layer, PhaseTask};
+use crate::phase_task::{Layer, PhaseTask, task_fields};
 use crate::units::{Iops, Nanos};
 
 /// Transactions of TPROC-C by virtual users.
@@ -40,9 +40,7 @@ pub struct TprocCTask {
 }
 
 impl PhaseTask for TprocCTask {
-    fn name(&self) -> &str {
-        &self.name
-    }
+    task_fields!();
 
     fn layer(&self) -> Layer {
         Layer::Database
@@ -52,20 +50,8 @@ impl PhaseTask for TprocCTask {
         self.users
     }
 
-    fn stop(&self) -> Stop {
-        self.stop
-    }
-
-    fn ramp(&self) -> Nanos {
-        self.ramp
-    }
-
-    fn interval(&self) -> Nanos {
-        self.interval
-    }
-
-    fn reseed(&mut self, by: u64) {
-        self.seed = self.seed.wrapping_add(by);
+    fn rate_word(&self) -> &'static str {
+        "a second"
     }
 }
 

@@ -53,21 +53,12 @@ impl Procedure for DurabilityCheck {
 #[cfg(test)]
 mod tests {
     use iolite_model::acknowledged::{Method, Plan, RunKey};
-    use iolite_model::{Bytes, Concluded, Event, Host, MODEL_VERSION, RunId, RunInfo, Sink, Storage};
+    use iolite_model::{Bytes, Concluded, Event, RunInfo, Sink};
 
     use super::*;
 
     fn run() -> Run {
-        Run::new(RunInfo {
-            id: RunId("run".into()),
-            version: "0".into(),
-            model_version: MODEL_VERSION,
-            command: Vec::new(),
-            started_unix: Nanos(0),
-            process: 1,
-            host: Host::default(),
-            storage: Storage::default(),
-        })
+        Run::new(RunInfo::default())
     }
 
     /// The steps of a check that finds so many losses.

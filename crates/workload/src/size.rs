@@ -1,6 +1,6 @@
 //! Sizes of operations.
 
-use iolite_model::{Bytes, Mix, SizeLaw, Sizes};
+use iolite_model::{Bytes, FileTask, Mix, SizeLaw, Sizes};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
@@ -9,10 +9,6 @@ use crate::below;
 use crate::error::WorkloadError;
 use crate::generator;
 use crate::planned::IoKind;
-
-/// The largest operation, in bytes: one read or write of Linux moves no more than 2 GiB less a page; buffers are
-/// smaller.
-const LARGEST: u64 = 1 << 30;
 
 /// Percentages may be typed as decimals: their sum may miss 100 by so much.
 const ROUNDING: f64 = 1e-6;
@@ -202,7 +198,8 @@ pub(crate) fn divisor(sizes: &Sizes, mix: Mix) -> u64 {
 
 /// A size as the kernel takes it.
 fn checked(size: Bytes) -> Result<u32, WorkloadError> {
-    u32::try_from(size.0).ok().filter(|bytes| (1..=LARGEST).contains(&u64::from(*bytes))).ok_or_else(|| {
+    let valid = (Bytes(1)..=FileTask::LARGEST_OPERATION).contains(&size);
+    u32::try_from(size.0).ok().filter(|_| valid).ok_or_else(|| {
         WorkloadError::new(
             format!("a size is {} bytes", size.0),
             "sizes are between 1 byte and 1 GiB",

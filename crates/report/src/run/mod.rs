@@ -1,6 +1,6 @@
 //! What `iolite run` and `iolite verify` print: phase by phase what was asked and what came of it.
 
-use iolite_model::{Calibration, Ending, FileTask, Layer, Nanos, OpKind, RunInfo, Task, Verified, Warning};
+use iolite_model::{Calibration, Ending, FileTask, Nanos, OpKind, RunInfo, Task, Verified, Warning};
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
@@ -142,15 +142,6 @@ fn flow(phase: &PhaseResult) -> Vec<OpKind> {
         return vec![OpKind::Commit];
     }
     OpKind::all().filter(|kind| !matches!(*kind, OpKind::Sync | OpKind::Commit)).collect()
-}
-
-/// What operations a second are called.
-fn rate_word(task: &Task) -> &'static str {
-    match task {
-        Task::TprocC(_) => "a second",
-        task if task.layer() == Layer::Metadata => "a second",
-        _ => "IOPS",
-    }
 }
 
 #[cfg(test)]

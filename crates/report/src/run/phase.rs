@@ -5,7 +5,7 @@ use iolite_stats::PhaseResult;
 
 use super::figures::Figures;
 use super::notes::{Note, notes, verified};
-use super::{RunReport, flow, groups, rate_word};
+use super::{RunReport, flow, groups};
 use crate::chart::course;
 use crate::styler::{Emphasis, Styler, count};
 use crate::words;
@@ -109,7 +109,7 @@ fn figures(phase: &PhaseResult, styler: Styler) -> String {
     if figures.lines.is_empty() {
         return rendered(&Note::plain("", "nothing completed".into()), styler);
     }
-    figures.draw(INDENT, rate_word(&phase.info.task), styler)
+    figures.draw(INDENT, phase.info.task.rate_word(), styler)
 }
 
 /// The rate from interval to interval.
@@ -124,7 +124,7 @@ fn over_time(phase: &PhaseResult, styler: Styler) -> Option<String> {
     let (min, max) = (Iops(course.min), Iops(course.max));
     let each = styler.clean(Nanos::from_secs_f64(course.seconds));
     // Not wrapped and not cleaned: every character is ours, and blanks mean something.
-    let word = rate_word(&phase.info.task);
+    let word = phase.info.task.rate_word();
     Some(format!("{label}{} {min} to {max} {word}, {each} a mark\n", course.marks))
 }
 

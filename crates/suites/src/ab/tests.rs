@@ -1,7 +1,7 @@
 use iolite_model::{
     BackendKind, Bytes, Ending, Event, Interval, OpKind, OpTotals, Outstanding, PhaseEnd, PhaseInfo,
 };
-use iolite_model::{Cache, Host, RunId, RunInfo, Sink, Stage, Storage};
+use iolite_model::{Cache, RunInfo, Sink, Stage};
 use iolite_results::ab::figures;
 use iolite_results::comparison::{Figure, Finding};
 use iolite_stats::Histogram;
@@ -29,16 +29,7 @@ fn job(name: &str) -> Job {
 }
 
 fn run() -> Run {
-    Run::new(RunInfo {
-        id: RunId("r".into()),
-        version: "1".into(),
-        model_version: iolite_model::MODEL_VERSION,
-        command: Vec::new(),
-        started_unix: Nanos(1),
-        process: 1,
-        host: Host::default(),
-        storage: Storage::default(),
-    })
+    Run::new(RunInfo::default())
 }
 
 /// A phase of ten seconds with this number of operations in each.

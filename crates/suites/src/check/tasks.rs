@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Criterion, DbOperation, DbTask, FileTarget, FileTask, Iops, Measure,
-    MetadataTask, Mix, Nanos, OpenSync, Profile, RingOptions, Stop, SyncRule, Target, Task, TimedBy,
-    TprocCTask, WriteDurability,
+    Mix, Nanos, OpenSync, Profile, RingOptions, Stop, SyncRule, Target, Task, TimedBy, WriteDurability,
 };
 
 use super::plan::{Pattern, Search, Stage};
@@ -288,7 +287,7 @@ pub(super) fn at_knee(
 ) -> Task {
     let seconds =
         (OPERATIONS_FOR_P999 / throughput).clamp(3.0, 7.0) / Stage::AtKnee(what).windows(options) as f64;
-    named(load(options, what, layout, concurrency, seconds), &format!("{}, at the knee", what.name()))
+    load(options, what, layout, concurrency, seconds).named(&format!("{}, at the knee", what.name()))
 }
 
 /// The run at the rate that the user asks for: an open loop.
@@ -312,26 +311,6 @@ fn load(options: &CheckOptions, what: Search, layout: Layout, concurrency: u32, 
         }
     };
     Task::File(with_concurrency(options, base(options, what.name(), layout, block, seconds), concurrency))
-}
-
-/// The same with a seed of its own.
-pub(super) fn with_seed(task: Task, seed: u64) -> Task {
-    match task {
-        Task::File(task) => Task::File(FileTask { seed, ..task }),
-        Task::Metadata(task) => Task::Metadata(MetadataTask { seed, ..task }),
-        Task::Database(task) => Task::Database(DbTask { seed, ..task }),
-        Task::TprocC(task) => Task::TprocC(TprocCTask { seed, ..task }),
-    }
-}
-
-fn named(task: Task, name: &str) -> Task {
-    let name = name.to_owned();
-    match task {
-        Task::File(task) => Task::File(FileTask { name, ..task }),
-        Task::Metadata(task) => Task::Metadata(MetadataTask { name, ..task }),
-        Task::Database(task) => Task::Database(DbTask { name, ..task }),
-        Task::TprocC(task) => Task::TprocC(TprocCTask { name, ..task }),
-    }
 }
 
 /// Random writes of 8 KiB over the data file, at the concurrency of the reads' knee, but at least as many as a checkpoint keeps

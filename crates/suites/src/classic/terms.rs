@@ -1,15 +1,12 @@
 //! The sizes of the tests: as asked for, else by the memory, as the programs' manuals advise.
 
-use iolite_model::{BonnieTerms, Bytes, ClassicTerms, DdTerms, IozoneTerms};
+use iolite_model::{BonnieTerms, Bytes, ClassicTerms, DdTerms, FileTask, IozoneTerms};
 
 /// Bytes that Bonnie++ writes one at a time, by its manual.
 const CHARACTERS: Bytes = Bytes(20 << 20);
 /// Random reads of its seek phase, and processes that do them, by its manual.
 const SEEKS: u64 = 8192;
 const SEEKERS: u32 = 5;
-
-/// Largest block.
-const MAX_BLOCK: Bytes = Bytes::GIB;
 
 /// A test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +74,7 @@ pub(super) fn terms(request: &ClassicRequest, memory: Bytes) -> Result<ClassicTe
     if size.is_none() && memory.0 == 0 {
         return Err(ClassicError::Memory);
     }
-    if block.0 == 0 || block > MAX_BLOCK {
+    if block.0 == 0 || block > FileTask::LARGEST_OPERATION {
         return Err(ClassicError::Block(block));
     }
     let parts = u64::from(processes.max(concurrency));

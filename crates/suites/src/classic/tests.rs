@@ -1,4 +1,4 @@
-use iolite_model::{BonnieTerms, DdTerms, FileTask, Host, IozoneTerms, Mix, RunId, RunInfo, Storage, Target};
+use iolite_model::{BonnieTerms, DdTerms, FileTask, IozoneTerms, Mix, RunInfo, Target};
 
 use super::*;
 
@@ -20,16 +20,7 @@ fn terms() -> ClassicTerms {
 }
 
 fn nothing_yet() -> Run {
-    Run::new(RunInfo {
-        id: RunId("1".into()),
-        version: String::new(),
-        model_version: 1,
-        command: Vec::new(),
-        started_unix: Nanos(0),
-        process: 1,
-        host: Host::default(),
-        storage: Storage::default(),
-    })
+    Run::new(RunInfo::default())
 }
 
 /// All steps of these terms.

@@ -1,9 +1,6 @@
 //! The procedure on simulated devices of three characters.
 
-use iolite_model::{
-    BackendKind, Bytes, Cache, Ending, Host, OpKind, Outstanding, PhaseEnd, PhaseInfo, RunId, RunInfo,
-    Storage,
-};
+use iolite_model::{BackendKind, Bytes, Cache, Ending, OpKind, Outstanding, PhaseEnd, PhaseInfo, RunInfo};
 use iolite_stats::{Collector, Completion, PhaseResult, Timetable, recorder};
 
 use super::*;
@@ -31,16 +28,7 @@ fn terms(tests: &[PtsTest]) -> PtsTerms {
 }
 
 fn nothing_yet() -> Run {
-    Run::new(RunInfo {
-        id: RunId("1".into()),
-        version: String::new(),
-        model_version: 1,
-        command: Vec::new(),
-        started_unix: Nanos(0),
-        process: 1,
-        host: Host::default(),
-        storage: Storage::default(),
-    })
+    Run::new(RunInfo::default())
 }
 
 /// A phase that came to its end with so many operations in its second.

@@ -332,16 +332,7 @@ fn a_surface_has_every_size_with_every_mix() {
 }
 
 fn no_phase_yet() -> iolite_results::Run {
-    iolite_results::Run::new(iolite_model::RunInfo {
-        id: iolite_model::RunId("run".into()),
-        version: "0".into(),
-        model_version: iolite_model::MODEL_VERSION,
-        command: Vec::new(),
-        started_unix: Nanos(0),
-        process: 1,
-        host: iolite_model::Host::default(),
-        storage: iolite_model::Storage::default(),
-    })
+    iolite_results::Run::new(iolite_model::RunInfo::default())
 }
 
 #[test]

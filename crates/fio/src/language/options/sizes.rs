@@ -1,6 +1,6 @@
 //! Sizes of operations.
 
-use iolite_model::{Bytes, Mix, SizeLaw, WeightedSize};
+use iolite_model::{Bytes, FileTask, Mix, SizeLaw, WeightedSize};
 
 use super::entry::{opt, put};
 use crate::language::error::{OptionError, Result};
@@ -147,12 +147,9 @@ const MAX_SIZES: usize = 64;
 /// Percentages may be typed as decimals: their sum may miss 100 by so much.
 const ROUNDING: f64 = 1e-6;
 
-/// The largest operation that buffers are made for.
-const LARGEST: u64 = Bytes::GIB.0;
-
 fn size(given: &OptionValue<'_>) -> Result<Bytes> {
     let size = given.size()?;
-    if (1..=LARGEST).contains(&size.0) {
+    if (Bytes(1)..=FileTask::LARGEST_OPERATION).contains(&size) {
         Ok(size)
     } else {
         Err(OptionError::refused(
