@@ -31,6 +31,49 @@ pub struct Reason {
     pub value: f64,
     /// The bound as a number of the same unit.
     pub bound: f64,
+    /// What the figure alone does not show, and how far it is to be trusted: one sentence each, and part of why the outcome is
+    /// not better.
+    #[serde(default)]
+    pub reservations: Vec<String>,
+}
+
+impl Reason {
+    /// A reason without a figure, and without reservations.
+    pub fn new(
+        fitness: Fitness,
+        what: impl Into<String>,
+        measured: impl Into<String>,
+        asked: impl Into<String>,
+    ) -> Reason {
+        Reason {
+            fitness,
+            what: what.into(),
+            measured: measured.into(),
+            asked: asked.into(),
+            value: f64::NAN,
+            bound: f64::NAN,
+            reservations: Vec::new(),
+        }
+    }
+
+    /// The same with the measured value and its bound, in nanoseconds or per second.
+    pub fn with_figure(self, value: f64, bound: f64) -> Reason {
+        Reason { value, bound, ..self }
+    }
+
+    /// Something that allows no better outcome than `at_best`.
+    pub fn reserve(&mut self, at_best: Fitness, why: impl Into<String>) {
+        self.fitness = self.fitness.max(at_best);
+        self.reservations.push(why.into());
+    }
+
+    /// Something that allows no worse outcome than marginal, which is said only where it would have been worse.
+    pub fn spare(&mut self, why: impl Into<String>) {
+        if self.fitness == Fitness::Unfit {
+            self.fitness = Fitness::Marginal;
+            self.reservations.push(why.into());
+        }
+    }
 }
 
 /// The answer with its reasons.

@@ -51,7 +51,7 @@ pub(crate) fn verdict(report: &Report, styler: Styler) -> String {
 pub(crate) fn reasons(verdict: &Verdict, styler: Styler) -> String {
     let head = format!("VERDICT: {} for {}", verdict.fitness, styler.clean(&verdict.profile));
     let mut out = styler.paint(ink(verdict.fitness), &head) + "\n";
-    for Reason { fitness, what, measured, asked, .. } in &verdict.reasons {
+    for Reason { fitness, what, measured, asked, reservations, .. } in &verdict.reasons {
         let mark = match fitness {
             Fitness::Fit => styler.glyph("✓", "+"),
             Fitness::Marginal => "~",
@@ -59,6 +59,9 @@ pub(crate) fn reasons(verdict: &Verdict, styler: Styler) -> String {
         };
         let label = format!("  {} ", styler.paint(ink(*fitness), mark));
         out += &styler.item(&label, 4, format_args!("{what}: {measured}; asked {asked}"));
+        for reservation in reservations {
+            out += &styler.item("      - ", 8, reservation);
+        }
     }
     out
 }

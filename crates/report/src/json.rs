@@ -29,7 +29,7 @@
 //! | `knees` | list: `name`, `phases` (indices), `concurrency` (`value`, `low`, `high`), `iops` (at the knee, by the model), `plateau_iops` (an estimate), `saturated`, `relative_residual`, `model` (`name` `usl` or `asymptotes`, its parameters, `text`) |
 //! | `preconditioned` | null, or of a thorough check `steady`, `rounds`, `iops` (mean of the last five rounds), `deviation_percent` |
 //! | `warnings` | list: `kind`, `text`, `data` (the warning's own fields; sizes in bytes, times in nanoseconds) |
-//! | `verdict` | null, or `profile`, `fitness` (`fit`, `marginal`, `unfit`), `reasons` (list: `fitness`, `what`, `measured`, `asked`, `value`, `bound`) |
+//! | `verdict` | null, or `profile`, `fitness` (`fit`, `marginal`, `unfit`), `reasons` (list: `fitness`, `what`, `measured`, `asked`, `value`, `bound`, `reservations`: a list of sentences) |
 //! | `ending` | `kind` (`completed`, `interrupted`, `failed`), `error` (null unless failed) |
 
 use iolite_model::{
@@ -385,6 +385,7 @@ pub(crate) fn verdict(verdict: &Verdict) -> Value {
             "asked": reason.asked,
             "value": reason.value,
             "bound": reason.bound,
+            "reservations": reason.reservations,
         })
     };
     json!({

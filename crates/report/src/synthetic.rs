@@ -241,15 +241,10 @@ fn warnings() -> Vec<Warning> {
 }
 
 fn verdict() -> Verdict {
-    let reason = |fitness, what: &str, measured: &str, value| Reason {
-        fitness,
-        what: what.into(),
-        measured: measured.into(),
-        asked: "at most 2.00 ms".into(),
-        value,
-        bound: 2e6,
+    let reason = |fitness, what: &str, measured: &str, value| {
+        Reason::new(fitness, what, measured, "at most 2.00 ms").with_figure(value, 2e6)
     };
-    let reasons = vec![
+    let mut reasons = vec![
         reason(
             Fitness::Fit,
             "random read 8 KiB at the knee (8 outstanding), mean",
@@ -259,11 +254,12 @@ fn verdict() -> Verdict {
         reason(
             Fitness::Marginal,
             "random read 64 KiB at the knee (4 outstanding), p99.9",
-            "2.1 ms (1.9 ms to 2.5 ms), from only 900 operations",
+            "2.1 ms (1.9 ms to 2.5 ms)",
             2.1e6,
         ),
         reason(Fitness::Unfit, "fdatasync, growing, p99", "3.60 ms (3.1 ms to 4.0 ms)", 3.6e6),
     ];
+    reasons[1].reserve(Fitness::Marginal, "900 operations are too few");
     Verdict::of("oltp-flash", reasons)
 }
 

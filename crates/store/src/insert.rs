@@ -429,8 +429,9 @@ impl Row<'_> {
         )?;
         for (position, reason) in verdict.reasons.iter().enumerate() {
             self.execute(
-                "INSERT INTO reason (run, verdict, position, fitness, what, measured, asked, value, bound)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT INTO reason (run, verdict, position, fitness, what, measured, asked, value, bound,
+                                     reservations)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
                 params![
                     self.run,
                     self.sequence,
@@ -441,6 +442,7 @@ impl Row<'_> {
                     reason.asked,
                     reason.value,
                     reason.bound,
+                    json("the reservations", serde_json::to_string(&reason.reservations))?,
                 ],
             )?;
         }

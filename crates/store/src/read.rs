@@ -390,6 +390,7 @@ impl Store {
                 asked: self.get(row, "asked")?,
                 value: real(self, row, "value")?,
                 bound: real(self, row, "bound")?,
+                reservations: texts(self, row, "reservations")?,
             })
         })
     }

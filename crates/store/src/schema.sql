@@ -187,6 +187,7 @@ CREATE TABLE reason (
     asked                   TEXT NOT NULL,
     value                   REAL,
     bound                   REAL,
+    reservations            TEXT NOT NULL,  -- JSON: a list of sentences
     PRIMARY KEY (run, verdict, position),
     FOREIGN KEY (run, verdict) REFERENCES verdict (run, sequence) ON DELETE CASCADE
 ) STRICT;

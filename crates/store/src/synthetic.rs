@@ -243,15 +243,12 @@ fn calibrated() -> Event {
 }
 
 fn verdict() -> Event {
-    let reason = |fitness, what: &str| Reason {
-        fitness,
-        what: what.into(),
-        measured: "2.10 ms ± 0.05 ms".into(),
-        asked: "at most 2.00 ms".into(),
-        value: 2_100_000.0,
-        bound: 2_000_000.0,
+    let reason = |fitness, what: &str| {
+        Reason::new(fitness, what, "2.10 ms ± 0.05 ms", "at most 2.00 ms")
+            .with_figure(2_100_000.0, 2_000_000.0)
     };
-    let reasons = vec![reason(Fitness::Unfit, "random read 8 KiB"), reason(Fitness::Fit, "fdatasync")];
+    let mut reasons = vec![reason(Fitness::Unfit, "random read 8 KiB"), reason(Fitness::Fit, "fdatasync")];
+    reasons[0].reserve(Fitness::Marginal, "900 operations are too few");
     Event::Verdict(Verdict::of("oltp-flash", reasons))
 }
 

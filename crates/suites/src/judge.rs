@@ -3,8 +3,8 @@
 mod floor;
 
 use iolite_model::{
-    CacheStamp, Criterion, Ending, Fitness, Iops, Measure, Nanos, OpKind, Profile, Quantile, Reason, Verdict,
-    Warning,
+    CacheStamp, Criterion, Ending, Fitness, Iops, Layer, Measure, Nanos, OpKind, Profile, Quantile, Reason,
+    Verdict, Warning,
 };
 use iolite_stats::{Estimate, Knee, PhaseResult};
 
@@ -58,8 +58,8 @@ impl Disturbance {
     /// Said of what would be unfit otherwise.
     fn reservation(self) -> &'static str {
         match self {
-            Disturbance::Device => ", but with other load on the device: repeat on an idle device",
-            Disturbance::Host => ", but on a host whose CPUs were busy otherwise: repeat on an idle host",
+            Disturbance::Device => "there was other load on the device: repeat on an idle device",
+            Disturbance::Host => "the host's CPUs were busy with other work: repeat on an idle host",
         }
     }
 }
@@ -83,6 +83,8 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) lost: u64,
     /// Warnings that what was measured is not the storage alone.
     pub(crate) beside: &'a [Warning],
+    /// All phases, whatever they were run for.
+    pub(crate) phases: &'a [PhaseResult],
 }
 
 /// The verdict by the profile, by the demands on the rate, and by the circumstances.
@@ -96,7 +98,7 @@ pub(crate) fn judge(
     let rates = demands.iter().map(judge_rate);
     let times = profile.criteria.iter().map(|criterion| {
         let evidence = evidence.iter().find(|evidence| evidence.measure == criterion.measure);
-        judge_time(criterion, evidence, circumstances.direct)
+        judge_time(criterion, evidence, &circumstances)
     });
     let floors = profile.floors.iter().filter_map(|floor| {
         let evidence = evidence.iter().find(|evidence| evidence.measure == floor.measure);
@@ -133,26 +135,15 @@ fn judge_beside(warning: &Warning) -> Option<Reason> {
         ),
         _ => return None,
     };
-    let asked = asked.into();
-    Some(Reason {
-        fitness: Fitness::Marginal,
-        what: what.into(),
-        measured,
-        asked,
-        value: f64::NAN,
-        bound: f64::NAN,
-    })
+    Some(Reason::new(Fitness::Marginal, what, measured, asked))
 }
 
 /// Marginal in place of unfit where something else was seen meanwhile, which is then said.
-fn spared(fitness: Fitness, disturbed: Option<Disturbance>, measured: &mut String) -> Fitness {
-    match disturbed {
-        Some(disturbance) if fitness == Fitness::Unfit => {
-            measured.push_str(disturbance.reservation());
-            Fitness::Marginal
-        }
-        _ => fitness,
+fn spared(mut reason: Reason, disturbed: Option<Disturbance>) -> Reason {
+    if let Some(disturbance) = disturbed {
+        reason.spare(disturbance.reservation());
     }
+    reason
 }
 
 /// Why a phase shows nothing, where it does not.
@@ -169,37 +160,27 @@ fn unjudged(evidence: &Evidence<'_>) -> Option<String> {
 
 /// However fast, what forgets is no place for a database.
 pub(crate) fn judge_medium(medium: &str) -> Reason {
-    Reason {
-        fitness: Fitness::Unfit,
-        what: "durability".into(),
-        measured: format!("{medium} keeps its data in memory"),
-        asked: "data that survives a restart".into(),
-        value: f64::NAN,
-        bound: f64::NAN,
-    }
+    let measured = format!("{medium} keeps its data in memory");
+    Reason::new(Fitness::Unfit, "durability", measured, "data that survives a restart")
 }
 
 /// However fast the others are, an operation that fails or hangs is lost data or a stopped database.
 pub(crate) fn none_wanted(what: &str, count: u64, happened: &str) -> Option<Reason> {
-    (count > 0).then(|| Reason {
-        fitness: Fitness::Unfit,
-        what: what.into(),
-        measured: format!("{count} {happened}"),
-        asked: "none".into(),
-        value: count as f64,
-        bound: 0.0,
-    })
+    let reason = || Reason::new(Fitness::Unfit, what, format!("{count} {happened}"), "none");
+    (count > 0).then(|| reason().with_figure(count as f64, 0.0))
 }
 
-fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>, direct: bool) -> Reason {
+fn judge_time(
+    criterion: &Criterion,
+    evidence: Option<&Evidence<'_>>,
+    circumstances: &Circumstances<'_>,
+) -> Reason {
     let statistic = criterion.quantile.map_or("mean".to_owned(), |quantile| Quantile(quantile).to_string());
-    let reason = |fitness, load: &str, measured: String, value| Reason {
-        fitness,
-        what: format!("{}{}{load}, {statistic}", criterion.measure, if load.is_empty() { "" } else { " " }),
-        measured,
-        asked: format!("at most {}", criterion.at_most),
-        value,
-        bound: criterion.at_most.0 as f64,
+    let reason = |fitness, load: &str, measured: String, value| {
+        let what =
+            format!("{}{}{load}, {statistic}", criterion.measure, if load.is_empty() { "" } else { " " });
+        let asked = format!("at most {}", criterion.at_most);
+        Reason::new(fitness, what, measured, asked).with_figure(value, criterion.at_most.0 as f64)
     };
     let Some(evidence) = evidence else {
         return reason(Fitness::Marginal, "", "not judged: not measured".into(), f64::NAN);
@@ -215,15 +196,17 @@ fn judge_time(criterion: &Criterion, evidence: Option<&Evidence<'_>>, direct: bo
         let fitness = if failed { Fitness::Unfit } else { Fitness::Marginal };
         return reason(fitness, evidence.load, "no operation succeeded".into(), f64::NAN);
     };
-    let mut fitness = fitness(&estimate, criterion.at_most.0 as f64, criterion.marginal_factor);
-    let mut measured =
-        format!("{} ({} to {})", nanos(estimate.value), nanos(estimate.low), nanos(estimate.high));
-    for (cap, but) in reservations(criterion, evidence, direct) {
-        fitness = fitness.max(cap);
-        measured.push_str(&format!(", but {but}"));
+    let fitness = fitness(&estimate, criterion.at_most.0 as f64, criterion.marginal_factor);
+    let measured = format!("{} ({} to {})", nanos(estimate.value), nanos(estimate.low), nanos(estimate.high));
+    let mut reason = reason(fitness, evidence.load, measured, estimate.value);
+    for (at_best, why) in reservations(criterion, evidence, circumstances.direct) {
+        reason.reserve(at_best, why);
     }
-    let fitness = spared(fitness, evidence.disturbed, &mut measured);
-    reason(fitness, evidence.load, measured, estimate.value)
+    let fit = reason.fitness == Fitness::Fit && criterion.quantile.is_some();
+    if let Some(why) = stalls_elsewhere(criterion.at_most, circumstances.phases).filter(|_| fit) {
+        reason.reserve(Fitness::Marginal, why);
+    }
+    spared(reason, evidence.disturbed)
 }
 
 /// What a value alone does not show, with the best that can then be said.
@@ -249,6 +232,15 @@ fn reservations(criterion: &Criterion, evidence: &Evidence<'_>, direct: bool) ->
     reservations
 }
 
+/// Said of reads that no counter of a device confirms.
+pub(crate) const PERHAPS_FROM_MEMORY: &str =
+    "the reads may have come from memory: no device counter confirms them";
+
+/// Said of reads by their cache stamp.
+pub(crate) fn from_memory(cache: CacheStamp) -> String {
+    format!("cache stamp of the reads: {cache}")
+}
+
 /// What may have come out of a cache.
 fn stamp_reservation(evidence: &Evidence<'_>, direct: bool) -> Option<(Fitness, String)> {
     // Writes go through the page cache where their durability is what is timed.
@@ -259,8 +251,8 @@ fn stamp_reservation(evidence: &Evidence<'_>, direct: bool) -> Option<(Fitness, 
     match evidence.result.end.cache.stamp() {
         CacheStamp::Device => None,
         CacheStamp::Unknown if direct && evidence.result.end.cache.direct_confirmed => None,
-        CacheStamp::Unknown => Some((Fitness::Marginal, "perhaps from memory".into())),
-        cache => Some((Fitness::Marginal, cache.to_string())),
+        CacheStamp::Unknown => Some((Fitness::Marginal, PERHAPS_FROM_MEMORY.into())),
+        cache => Some((Fitness::Marginal, from_memory(cache))),
     }
 }
 
@@ -273,6 +265,33 @@ fn stalls(quantile: f64, bound: Nanos, evidence: &Evidence<'_>) -> Option<(Fitne
     let percent = share * 100.0;
     let text = format!("at a random instant {percent:.2} % would have waited longer than {bound}");
     (share > allowed).then_some((fitness, text))
+}
+
+/// Share of the time of a whole check for which stalls count, whatever was run meanwhile.
+const STALLED: f64 = 0.01;
+/// Times the mean response time of a phase that a stall is longer than: below that, operations wait for each other.
+const QUEUED: f64 = 4.0;
+
+/// Stalls that the windows of a criterion may have missed because they are short: a device that holds everything up does so in
+/// every phase.
+fn stalls_elsewhere(bound: Nanos, phases: &[PhaseResult]) -> Option<String> {
+    let (mut time, mut stalled) = (0.0, 0.0);
+    for phase in phases.iter().filter(|phase| phase.info.task.layer() == Layer::File) {
+        let kind = phase.main_kind();
+        let Some(summary) = phase.summary(kind) else { continue };
+        let bound = bound.max(Nanos((QUEUED * summary.mean.value) as u64));
+        let seconds = phase.totals.measured as f64 / 1e9;
+        time += seconds;
+        stalled += seconds * phase.probability_above(kind, bound);
+    }
+    let share = stalled / time;
+    let percent = share * 100.0;
+    (share > STALLED).then(|| {
+        format!(
+            "over {time:.0} s of this check, an operation at a random instant would have waited longer than {bound} in {percent:.1} % \
+             of the time"
+        )
+    })
 }
 
 fn estimate(criterion: &Criterion, evidence: &Evidence<'_>) -> Option<Estimate> {
@@ -329,13 +348,9 @@ pub(crate) fn fitness(estimate: &Estimate, bound: f64, marginal_factor: f64) -> 
 
 fn judge_rate(demand: &RateDemand<'_>) -> Reason {
     let asked = format!("{} IOPS", Iops(demand.target));
-    let reason = |fitness, measured, value| Reason {
-        fitness,
-        what: format!("{}, rate", demand.what),
-        measured,
-        asked: format!("at least {asked}"),
-        value,
-        bound: demand.target,
+    let reason = |fitness, measured: String, value| {
+        Reason::new(fitness, format!("{}, rate", demand.what), measured, format!("at least {asked}"))
+            .with_figure(value, demand.target)
     };
     if let Some((result, summary)) =
         demand.at_target.and_then(|result| Some((result, result.summary(OpKind::Read)?)))
@@ -381,7 +396,7 @@ mod tests {
     use iolite_stats::Direction;
 
     const FINE: Circumstances<'static> =
-        Circumstances { volatile: None, direct: true, errors: 0, lost: 0, beside: &[] };
+        Circumstances { volatile: None, direct: true, errors: 0, lost: 0, beside: &[], phases: &[] };
 
     fn estimate(value: f64, low: f64, high: f64) -> Estimate {
         let direction = Direction::LowerIsBetter;

@@ -89,14 +89,10 @@ impl UserSweep {
                 () => Fitness::Marginal,
             };
             let nanos = |value: f64| Nanos(value as u64);
-            Some(Reason {
-                fitness,
-                what: format!("{name} with {users} virtual users, p90"),
-                measured: format!("{} ({} to {})", nanos(times.value), nanos(times.low), nanos(times.high)),
-                asked: format!("at most {}", Nanos(bound)),
-                value: times.value,
-                bound: limit,
-            })
+            let what = format!("{name} with {users} virtual users, p90");
+            let measured = format!("{} ({} to {})", nanos(times.value), nanos(times.low), nanos(times.high));
+            let reason = Reason::new(fitness, what, measured, format!("at most {}", Nanos(bound)));
+            Some(reason.with_figure(times.value, limit))
         });
         Verdict::of("TPROC-C at the knee", reasons.collect())
     }
@@ -151,8 +147,7 @@ fn point(run: &Run, phase: &PhaseResult) -> Option<LoadPoint> {
 #[cfg(test)]
 mod tests {
     use iolite_model::{
-        Cache, Event, Host, OpClass, Outstanding, PhaseEnd, PhaseInfo, RunId, RunInfo, Sink, Stop, Storage,
-        TprocCCounts,
+        Cache, Event, OpClass, Outstanding, PhaseEnd, PhaseInfo, RunInfo, Sink, Stop, TprocCCounts,
     };
     use iolite_stats::{Collector, Completion, Timetable, recorder};
 
@@ -227,16 +222,7 @@ mod tests {
     }
 
     fn info() -> RunInfo {
-        RunInfo {
-            id: RunId("run".into()),
-            version: "0".into(),
-            model_version: iolite_model::MODEL_VERSION,
-            command: Vec::new(),
-            started_unix: Nanos(0),
-            process: 1,
-            host: Host::default(),
-            storage: Storage::default(),
-        }
+        RunInfo::default()
     }
 
     fn swept(max: f64, limit: Nanos) -> (Vec<u32>, Conclusions) {

@@ -165,6 +165,7 @@ const REASON: &[Meaning] = &[
     main("asked", One(Plain), "what was asked"),
     key("value", One(Plain), "the measured value as a number"),
     key("bound", One(Plain), "the bound as a number"),
+    main("reservations", Many, "what the figure alone does not show"),
 ];
 
 const VERDICT: &[Meaning] = &[

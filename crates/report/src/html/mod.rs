@@ -60,7 +60,8 @@ fn verdict(run: &Run) -> Markup {
                 tbody {
                     @for reason in reasons {
                         tr { td class=(reason.fitness) { (reason.fitness) } td { (escaped(&reason.what)) }
-                            td { (escaped(&reason.measured)) } td { (escaped(&reason.asked)) } }
+                            td { (escaped(&reason.measured))
+                                @for reservation in &reason.reservations { br; small { (escaped(reservation)) } } } td { (escaped(&reason.asked)) } }
                     }
                 }
             }
@@ -141,14 +142,7 @@ mod tests {
         run.info.command = vec!["iolite".to_owned(), name.to_owned()];
         let loads = [(OpKind::Read, 20_000.0, 150_000.0, 8192, 0)];
         run.phases.push(synthetic::phase(0, synthetic::read(name, 8192, 8), &loads));
-        let reason = |fitness, what: &str| Reason {
-            fitness,
-            what: what.to_owned(),
-            measured: name.to_owned(),
-            asked: "1 ms".to_owned(),
-            value: 1.0,
-            bound: 1.0,
-        };
+        let reason = |fitness, what: &str| Reason::new(fitness, what, name, "1 ms").with_figure(1.0, 1.0);
         let reasons = vec![reason(Fitness::Fit, "good"), reason(Fitness::Unfit, "bad")];
         run.verdict = Some(Verdict::of(name, reasons));
         run

@@ -103,13 +103,9 @@ fn report(tool: &str, operation: DbOperation, steps: Vec<SweptStep>) -> SweepRep
 }
 
 fn verdict() -> Verdict {
-    let reason = |fitness, what: &str, measured: &str, asked: &str| Reason {
-        fitness,
-        what: format!("reads with 4 jobs (the knee), {what}"),
-        measured: measured.into(),
-        asked: asked.into(),
-        value: 1.0,
-        bound: 2.0,
+    let reason = |fitness, what: &str, measured: &str, asked: &str| {
+        let what = format!("reads with 4 jobs (the knee), {what}");
+        Reason::new(fitness, what, measured, asked).with_figure(1.0, 2.0)
     };
     let reasons = vec![
         reason(Fitness::Fit, "mean", "670 µs (661 µs to 679 µs)", "at most 2.00 ms"),

@@ -181,6 +181,7 @@ impl Check {
             errors: history.iter().map(PhaseResult::errors).sum(),
             lost: history.iter().map(|result| result.end.outstanding.lost).sum(),
             beside: &beside,
+            phases: history,
         };
         judge(&self.options.profile, circumstances, &evidence, &demands, &capacities)
     }

@@ -485,8 +485,7 @@ fn on_a_busy_host_slow_storage_is_marginal_with_the_reason() {
         for device in DEVICES.iter().filter(|device| device.error_every == 0) {
             let (verdict, _) = check_on(&busy, *device, 1, options());
             assert_eq!(verdict.fitness, Fitness::Marginal, "{}: {verdict:#?}", device.name);
-            let said =
-                verdict.reasons.iter().any(|reason| reason.measured.contains("repeat on an idle host"));
+            let said = verdict.reasons.iter().any(|reason| says(reason, "repeat on an idle host"));
             let idle = check(*device, 1, options()).0.fitness;
             assert_eq!(said, idle == Fitness::Unfit, "{}: {verdict:#?}", device.name);
         }
@@ -512,11 +511,7 @@ fn beside_a_neighbour_the_verdict_is_marginal_with_the_reason() {
     ] {
         let (verdict, warnings) = check(device, 3, options());
         assert_eq!(verdict.fitness, Fitness::Marginal, "{verdict:#?}");
-        let said = verdict
-            .reasons
-            .iter()
-            .filter(|reason| reason.measured.contains("repeat on an idle device"))
-            .count();
+        let said = verdict.reasons.iter().filter(|reason| says(reason, "repeat on an idle device")).count();
         assert_eq!(said > 0, unmet, "{verdict:#?}");
         assert_eq!(
             warnings.iter().filter(|w| matches!(w, Warning::ForeignLoad { .. })).count(),
@@ -543,4 +538,38 @@ fn a_layout_bound_by_cpu_does_not_cap_the_verdict() {
         check.beside.len()
     };
     assert_eq!((judged(limited(true)), judged(limited(false))), (0, 1));
+}
+
+/// Whether a reservation of a reason contains this text.
+fn says(reason: &iolite_model::Reason, text: &str) -> bool {
+    reason.reservations.iter().any(|why| why.contains(text))
+}
+
+#[test]
+fn sessions_that_wait_for_each_other_in_the_search_do_not_cap_the_verdict() {
+    let noted = |phase: &str, limit| {
+        let mut check = Check::new(options()).unwrap();
+        check.take_note(&[Warning::GeneratorLimited { phase: phase.into(), layout: false, limit }]);
+        check.beside.len()
+    };
+    use iolite_model::HostLimit::{CpuBound, RunQueue, Steal};
+    for (limit, in_search) in [(RunQueue(0.4), 0), (CpuBound(0.99), 0), (Steal(0.1), 1)] {
+        assert_eq!((noted("RanRead", limit), noted("RanRead, at the knee", limit)), (in_search, 1));
+        assert_eq!(noted("random read 8 KiB", limit), 1);
+    }
+}
+
+/// The windows of commits are over in less than a second, and a stall every two seconds may fall between them.
+#[test]
+fn stalls_between_the_windows_of_a_hurried_check_are_seen_in_its_other_phases() {
+    let etcd = CheckOptions { profile: crate::profiles::built_in("etcd").unwrap(), ..hurried() };
+    let stalling = Device { stalls: Some((2e9, 0.1e9)), ..GOOD };
+    let mut elsewhere = 0;
+    for seed in 0..12 {
+        let (verdict, _) = check(stalling, seed, etcd.clone());
+        assert_ne!(verdict.fitness, Fitness::Fit, "seed {seed}: {verdict:#?}");
+        elsewhere += usize::from(verdict.reasons.iter().any(|reason| says(reason, "s of this check")));
+        assert_eq!(check(GOOD, seed, etcd.clone()).0.fitness, Fitness::Fit, "seed {seed}");
+    }
+    assert!(elsewhere > 0, "the windows themselves have met a stall every time");
 }

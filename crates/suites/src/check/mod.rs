@@ -15,7 +15,7 @@ use iolite_stats::{Knee, KneeFound, LoadPoint, PhaseResult};
 
 use crate::procedure::{Procedure, Step};
 use crate::search::{Limits, load_point, next_concurrency};
-use plan::Stage;
+use plan::{Search, Stage};
 pub use tasks::DatabaseSize;
 
 /// What a check is to be like.
@@ -155,7 +155,7 @@ impl Check {
                     // A seed for each phase: what one has read or written helps no cache or deduplication in the next.
                     let seed = self.options.seed.wrapping_add(self.run.len() as u64);
                     self.run.push(stage);
-                    return Step::Run(vec![tasks::with_seed(task, seed)]);
+                    return Step::Run(vec![task.with_seed(seed)]);
                 }
                 None => self.end_search(stage),
             }
@@ -181,12 +181,15 @@ impl Check {
     }
 
     /// Takes note of what was beside the storage. A layout that was bound by CPU leaves the reads and writes after it as they
-    /// are; a host that lets it wait does not.
+    /// are; a host that lets it wait does not. The search inside the database tries more sessions than a host may have CPUs for,
+    /// and they wait for each other: what is judged is the load at the knee, which is a phase of its own.
     fn take_note(&mut self, warnings: &[Warning]) {
         let beside = |warning: &&Warning| match warning {
-            Warning::GeneratorLimited { layout, limit, .. } => {
-                !(*layout && matches!(limit, HostLimit::CpuBound(_)))
-            }
+            Warning::GeneratorLimited { phase, layout, limit } => match limit {
+                HostLimit::CpuBound(_) => !*layout && phase != Search::RanRead.name(),
+                HostLimit::RunQueue(_) => phase != Search::RanRead.name(),
+                HostLimit::Steal(_) => true,
+            },
             other => matches!(other, Warning::ForeignLoad { .. }),
         };
         self.beside = warnings.iter().filter(beside).cloned().collect();
@@ -228,7 +231,7 @@ impl Check {
                 goes_on.then(|| tasks::precondition(&self.options, layout))
             }
             Stage::Sustained => {
-                let concurrency = knee(plan::Search::Read8k).map_or(1, |knee| knee.concurrency);
+                let concurrency = knee(Search::Read8k).map_or(1, |knee| knee.concurrency);
                 Some(tasks::sustained(&self.options, layout, concurrency))
             }
             Stage::AtKnee(what) => {
@@ -243,7 +246,7 @@ impl Check {
                 reachable.then(|| tasks::at_target(&self.options, what, layout, target))
             }
             Stage::RandomWrite => {
-                let concurrency = knee(plan::Search::Read8k).map_or(0, |knee| knee.concurrency);
+                let concurrency = knee(Search::Read8k).map_or(0, |knee| knee.concurrency);
                 Some(tasks::random_write(&self.options, layout, concurrency))
             }
             Stage::Commit(pattern) => Some(tasks::commit(&self.options, layout, pattern, runs)),
@@ -277,7 +280,7 @@ impl Check {
         self.results(stage, history).filter_map(load_point).collect()
     }
 
-    fn knee(&self, search: plan::Search, history: &[PhaseResult]) -> Option<KneeFound> {
+    fn knee(&self, search: Search, history: &[PhaseResult]) -> Option<KneeFound> {
         let stage = Stage::Search(search);
         let knee = Knee::fit(&self.points(stage, history), self.options.seed)?;
         let phases = self.results(stage, history).map(|result| result.info.index).collect();

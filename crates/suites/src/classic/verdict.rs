@@ -76,15 +76,8 @@ fn response(what: &str, phase: &PhaseResult) -> Option<Reason> {
         mean if mean <= bound * MARGIN => Fitness::Marginal,
         _ => Fitness::Unfit,
     };
-    let reason = Reason {
-        fitness,
-        what: what.to_owned(),
-        measured: Nanos(mean as u64).to_string(),
-        asked: format!("at most {RESPONSE}"),
-        value: mean,
-        bound,
-    };
-    Some(unless_cached(reason, &[phase]))
+    let reason = Reason::new(fitness, what, Nanos(mean as u64).to_string(), format!("at most {RESPONSE}"));
+    Some(unless_cached(reason.with_figure(mean, bound), &[phase]))
 }
 
 fn at_least(what: &str, value: f64, bound: f64, margin: f64, shown: impl Fn(f64) -> String) -> Reason {
@@ -93,20 +86,18 @@ fn at_least(what: &str, value: f64, bound: f64, margin: f64, shown: impl Fn(f64)
         value if value >= bound / margin => Fitness::Marginal,
         _ => Fitness::Unfit,
     };
-    let (measured, asked) = (shown(value), format!("at least {}", shown(bound)));
-    Reason { fitness, what: what.to_owned(), measured, asked, value, bound }
+    Reason::new(fitness, what, shown(value), format!("at least {}", shown(bound))).with_figure(value, bound)
 }
 
 /// A figure of memory shows nothing of the storage, however good it is.
-fn unless_cached(reason: Reason, phases: &[&PhaseResult]) -> Reason {
+fn unless_cached(mut reason: Reason, phases: &[&PhaseResult]) -> Reason {
     let cached = |phase: &&PhaseResult| match phase.end.cache.stamp() {
         CacheStamp::Cached => true,
         CacheStamp::PartlyCached(share) => share > 0.5,
         _ => false,
     };
     if reason.fitness == Fitness::Fit && phases.iter().any(cached) {
-        let measured = format!("{}, but mostly from memory", reason.measured);
-        return Reason { fitness: Fitness::Marginal, measured, ..reason };
+        reason.reserve(Fitness::Marginal, "the reads came mostly from memory");
     }
     reason
 }

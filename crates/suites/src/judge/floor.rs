@@ -25,7 +25,7 @@ pub(crate) struct Capacity {
 /// How much the storage does within the bound on response times, compared with a floor where there is one.
 pub(super) fn judge_capacity(capacity: &Capacity, floor: Option<(f64, f64)>) -> Reason {
     let Capacity { measure, best, within, limited, disturbed, .. } = *capacity;
-    let mut measured = match best {
+    let measured = match best {
         Some((outstanding, rate)) => format!(
             "up to {} IOPS ({} to {}) within {within}, with {outstanding} outstanding{}",
             Iops(rate.value),
@@ -43,15 +43,11 @@ pub(super) fn judge_capacity(capacity: &Capacity, floor: Option<(f64, f64)>) -> 
         (Some(_), None) => Fitness::Marginal,
         (None, _) => Fitness::Fit,
     };
-    let fitness = spared(fitness, disturbed, &mut measured);
-    Reason {
-        fitness,
-        what: format!("{measure}, capacity"),
-        measured,
-        asked: floor.map_or("no rate".into(), |(bound, _)| format!("at least {} IOPS", Iops(bound))),
-        value: best.map_or(f64::NAN, |(_, rate)| rate.value),
-        bound: floor.map_or(f64::NAN, |(bound, _)| bound),
-    }
+    let asked = floor.map_or("no rate".into(), |(bound, _)| format!("at least {} IOPS", Iops(bound)));
+    let value = best.map_or(f64::NAN, |(_, rate)| rate.value);
+    let bound = floor.map_or(f64::NAN, |(bound, _)| bound);
+    let reason = Reason::new(fitness, format!("{measure}, capacity"), measured, asked);
+    spared(reason.with_figure(value, bound), disturbed)
 }
 
 /// A floor on throughput; `None` where the user's own rate takes its place.
@@ -103,16 +99,13 @@ pub(super) fn judge_floor(
         .map(|p| (p.seconds, factor * p.operations[evidence.kind] as f64))
         .collect();
     let median = |bound| SignTest::of(&series, bound, summary.rate.effective_samples);
-    let mut fitness = reaches(&scaled, bound, floor.marginal_factor, median);
-    let mut measured = format!("{} ({} to {})", text(scaled.value), text(scaled.low), text(scaled.high));
-    if let Some((cap, but)) = stamp_reservation(evidence, direct) {
-        fitness = fitness.max(cap);
-        measured.push_str(&format!(", but {but}"));
+    let fitness = reaches(&scaled, bound, floor.marginal_factor, median);
+    let measured = format!("{} ({} to {})", text(scaled.value), text(scaled.low), text(scaled.high));
+    let mut reason = floor_reason(fitness, floor, measured).with_figure(scaled.value, bound);
+    if let Some((at_best, why)) = stamp_reservation(evidence, direct) {
+        reason.reserve(at_best, why);
     }
-    let fitness = spared(fitness, evidence.disturbed, &mut measured);
-    let what = format!("{}, throughput", floor.measure);
-    let asked = format!("at least {}", floor.at_least);
-    Some(Reason { fitness, what, measured, asked, value: scaled.value, bound })
+    Some(spared(reason, evidence.disturbed))
 }
 
 /// An interval of the logarithm, by the delta method (Casella & Berger 2002, Statistical Inference, 5.5.4): a rate is above 0 and
@@ -138,14 +131,16 @@ fn counted_in_whole(rate: Estimate, evidence: &Evidence<'_>) -> Estimate {
 }
 
 fn unjudged_floor(floor: &Floor, why: &str) -> Option<Reason> {
-    Some(Reason {
-        fitness: Fitness::Marginal,
-        what: format!("{}, throughput", floor.measure),
-        measured: format!("not judged: {why}"),
-        asked: format!("at least {}", floor.at_least),
-        value: f64::NAN,
-        bound: f64::NAN,
-    })
+    Some(floor_reason(Fitness::Marginal, floor, format!("not judged: {why}")))
+}
+
+fn floor_reason(fitness: Fitness, floor: &Floor, measured: String) -> Reason {
+    Reason::new(
+        fitness,
+        format!("{}, throughput", floor.measure),
+        measured,
+        format!("at least {}", floor.at_least),
+    )
 }
 
 /// Whether throughput reaches a floor: fit where it does and is above the margin with certainty, unfit where it is below the

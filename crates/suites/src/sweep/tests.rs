@@ -1,8 +1,8 @@
 //! The procedure on closed-form servers.
 
 use iolite_model::{
-    Bytes, Cache, ErrorClass, ErrorTally, Event, Fitness, Host, Iops, MODEL_VERSION, OpKind, Outstanding,
-    PhaseEnd, PhaseInfo, RunId, RunInfo, Sink, Storage,
+    Bytes, Cache, ErrorClass, ErrorTally, Event, Fitness, Iops, OpKind, Outstanding, PhaseEnd, PhaseInfo,
+    RunInfo, Sink,
 };
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 
@@ -353,7 +353,7 @@ fn a_single_operation_above_the_ceiling_is_not_fit_and_counted() {
     let (_, found) = swept(&Server { slow: (5000, 1.0), ..CLOUD }, one_step());
     let reason = ceiling(&found);
     assert_eq!(reason.fitness, Fitness::Unfit, "{reason:?}");
-    assert!(reason.measured.contains("at a random instant"), "{reason:?}");
+    assert!(reason.reservations.iter().any(|why| why.contains("at a random instant")), "{reason:?}");
     let (_, found) = swept(&Server { slow: (500, 4.9e-3), ..CLOUD }, one_step());
     assert_eq!(ceiling(&found).fitness, Fitness::Fit, "{:?}", ceiling(&found));
 }
@@ -367,7 +367,14 @@ fn what_a_cache_serves_is_never_fit() {
         assert_eq!(fitness(&found), fit, "{reached}: {:#?}", found.verdict);
     }
     let (_, found) = swept(&Server { reached: 0.0, ..CLOUD }, reads());
-    assert!(found.verdict.unwrap().reasons.iter().all(|reason| reason.measured.ends_with("but cached")));
+    assert!(
+        found
+            .verdict
+            .unwrap()
+            .reasons
+            .iter()
+            .all(|reason| reason.reservations == ["cache stamp of the reads: cached"])
+    );
 }
 
 #[test]
@@ -512,16 +519,7 @@ fn a_list_takes_as_long_as_its_steps() {
 
 /// A run of these phases.
 fn run_of(history: &[PhaseResult]) -> Run {
-    let mut run = Run::new(RunInfo {
-        id: RunId("run".into()),
-        version: "0".into(),
-        model_version: MODEL_VERSION,
-        command: Vec::new(),
-        started_unix: Nanos(0),
-        process: 1,
-        host: Host::default(),
-        storage: Storage::default(),
-    });
+    let mut run = Run::new(RunInfo::default());
     run.phases = history.to_vec();
     run.event(&Event::RunEnded(Ending::Completed));
     run

@@ -6,7 +6,7 @@ use iolite_model::{
 use iolite_stats::{Knee, PhaseResult, SweptStep};
 
 use super::{SweepOptions, name};
-use crate::judge::{fitness, judge_medium, nanos, none_wanted};
+use crate::judge::{PERHAPS_FROM_MEMORY, fitness, from_memory, judge_medium, nanos, none_wanted};
 use crate::phase_warnings::is_short;
 
 /// An average up to so many times its bound is marginal, as in the profiles.
@@ -104,13 +104,8 @@ fn jobs_word(jobs: u32) -> &'static str {
 fn judge_rate(target: Iops, steps: &[SweptStep], knee: Option<&Knee>) -> Reason {
     let best = steps.iter().filter_map(|step| Some((step.jobs, step.result.logical()?.rate)));
     let best = best.max_by(|a, b| a.1.value.total_cmp(&b.1.value));
-    let reason = |fitness, measured, value| Reason {
-        fitness,
-        what: "rate".into(),
-        measured,
-        asked: format!("at least {target} IOPS"),
-        value,
-        bound: target.0,
+    let reason = |fitness, measured: String, value| {
+        Reason::new(fitness, "rate", measured, format!("at least {target} IOPS")).with_figure(value, target.0)
     };
     let Some((jobs, max)) = best else {
         return reason(Fitness::Marginal, "not measured".into(), f64::NAN);
@@ -141,17 +136,11 @@ fn judge_rate(target: Iops, steps: &[SweptStep], knee: Option<&Knee>) -> Reason 
 fn judge_average(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &str) -> Option<Reason> {
     let bound = options.terms.average;
     let mean = step.result.summary(kind)?.mean;
-    let mut measured = format!("{} ({} to {})", nanos(mean.value), nanos(mean.low), nanos(mean.high));
-    let own = fitness(&mean, bound.0 as f64, MARGINAL);
-    let fitness = reserved(own, options, step, kind, &mut measured);
-    Some(Reason {
-        fitness,
-        what: format!("{} {load}, mean", word(kind)),
-        measured,
-        asked: format!("at most {bound}"),
-        value: mean.value,
-        bound: bound.0 as f64,
-    })
+    let measured = format!("{} ({} to {})", nanos(mean.value), nanos(mean.low), nanos(mean.high));
+    let fitness = fitness(&mean, bound.0 as f64, MARGINAL);
+    let what = format!("{} {load}, mean", word(kind));
+    let reason = Reason::new(fitness, what, measured, format!("at most {bound}"));
+    Some(reserved(reason.with_figure(mean.value, bound.0 as f64), options, step, kind))
 }
 
 /// Never above the ceiling is what was asked: a single operation above it is not fit, however many were not.
@@ -162,7 +151,7 @@ fn judge_ceiling(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &
     // Of those in flight at the end of their time it is not known which kind they were: the last to come, where a set waits.
     let is_last = kinds(options.terms.operation).last() == Some(&kind);
     let late = Late::of(result, kind, bound, is_last);
-    let mut measured = match late.count {
+    let measured = match late.count {
         0 => format!("{} the longest of {}", late.longest, count(late.all)),
         above => format!(
             "{} of {} above {bound} ({:.3} %), the longest {}",
@@ -179,22 +168,15 @@ fn judge_ceiling(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &
     } else {
         Fitness::Unfit
     };
+    let what = format!("{} {load}, longest", word(kind));
+    let mut reason = Reason::new(own, what, measured, format!("never above {bound}"))
+        .with_figure(late.longest.0 as f64, bound.0 as f64);
     if late.count > 0 && late.of_time > late.of_operations() {
         // A closed loop asks for nothing while it is stalled, and so sees one slow operation where others would see many.
-        measured.push_str(&format!(
-            "; at a random instant {:.2} % would have waited longer",
-            late.of_time * 100.0
-        ));
+        let percent = late.of_time * 100.0;
+        reason.reserve(own, format!("at a random instant {percent:.2} % would have waited longer"));
     }
-    let fitness = reserved(own, options, step, kind, &mut measured);
-    Some(Reason {
-        fitness,
-        what: format!("{} {load}, longest", word(kind)),
-        measured,
-        asked: format!("never above {bound}"),
-        value: late.longest.0 as f64,
-        bound: bound.0 as f64,
-    })
+    Some(reserved(reason, options, step, kind))
 }
 
 /// The operations above the ceiling.
@@ -232,27 +214,17 @@ impl Late {
 
 /// What a value alone does not show: what a cache delivered says nothing for the storage, only what it did badly says
 /// something against it.
-fn reserved(
-    own: Fitness,
-    options: &SweepOptions,
-    step: &SweptStep,
-    kind: OpKind,
-    measured: &mut String,
-) -> Fitness {
-    let mut reservations = Vec::new();
+fn reserved(mut reason: Reason, options: &SweepOptions, step: &SweptStep, kind: OpKind) -> Reason {
     if is_short(&step.result) {
-        reservations.push(format!("measured for only {}", step.result.end.measured));
+        reason.reserve(Fitness::Marginal, format!("measured for only {}", step.result.end.measured));
     }
     if kind == OpKind::Read {
         match step.result.end.cache.stamp() {
             CacheStamp::Device => {}
             CacheStamp::Unknown if options.direct && step.result.end.cache.direct_confirmed => {}
-            CacheStamp::Unknown => reservations.push("perhaps from memory".into()),
-            cache => reservations.push(cache.to_string()),
+            CacheStamp::Unknown => reason.reserve(Fitness::Marginal, PERHAPS_FROM_MEMORY),
+            cache => reason.reserve(Fitness::Marginal, from_memory(cache)),
         }
     }
-    for but in &reservations {
-        measured.push_str(&format!(", but {but}"));
-    }
-    if reservations.is_empty() { own } else { own.max(Fitness::Marginal) }
+    reason
 }
