@@ -31,6 +31,7 @@ mod pts;
 mod ran;
 mod reading;
 mod record;
+mod result_table;
 mod storage;
 mod study;
 mod sweep;
@@ -79,6 +80,7 @@ pub use record::{
     Calibration, Ending, HistogramBytes, Interval, OpTotals, Outstanding, Percentiles, PhaseEnd, PhaseInfo,
     PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
 };
+pub use result_table::{ResultTable, TableCell, TableColumn, TableRow, TableUnit};
 pub use storage::{Device, DeviceCounters, DiskCounts, DiskUse, Filesystem, Host, Storage};
 pub use study::{
     BlockPoint, CachePoint, CacheWay, Order, ReadAheadPoint, StudyFinding, StudySetting, StudyWindow,

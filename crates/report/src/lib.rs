@@ -31,6 +31,7 @@ mod progress;
 pub mod prometheus;
 pub mod pts;
 pub mod ran;
+mod result_table;
 pub mod run;
 pub mod runs;
 mod show;

@@ -2,7 +2,7 @@
 
 use iolite_model::acknowledged::Findings;
 use iolite_model::{
-    BlockPoint, CachePoint, ClassicTerms, Conclusion, IometerTerms, PtsTerms, ReadAheadPoint,
+    BlockPoint, CachePoint, ClassicTerms, Conclusion, IometerTerms, PtsTerms, ReadAheadPoint, ResultTable,
 };
 use iolite_results::{Run, StateVerified};
 use serde_json::Value;
@@ -18,8 +18,8 @@ use crate::sweep::SweepReport;
 use crate::tproc_c::TprocCReport;
 use crate::waits::WaitsReport;
 use crate::{
-    Report, ab, classic, durability, iometer, latency_target, meanwhile, observed, pts, ran, run as job,
-    study, sweep, tproc_c, waits,
+    Report, ab, classic, durability, iometer, latency_target, meanwhile, observed, pts, ran, result_table,
+    run as job, study, sweep, tproc_c, waits,
 };
 
 /// How a run is printed.
@@ -130,8 +130,21 @@ fn in_database(procedure: &str, run: &Run, format: Format, style: Style) -> Stri
             ),
             _ => of_job(run, format, style),
         },
-        _ => of_job(run, format, style),
+        _ => with_tables(procedure, run, format, style),
     }
+}
+
+/// A run that concludes with tables; any other is shown phase by phase.
+fn with_tables(procedure: &str, run: &Run, format: Format, style: Style) -> String {
+    let tables: Vec<ResultTable> = run.concluded().collect();
+    if tables.is_empty() {
+        return of_job(run, format, style);
+    }
+    either(
+        format,
+        || result_table::text(run, procedure, &tables, style),
+        || result_table::json(run, procedure, &tables),
+    )
 }
 
 /// What is printed of a conclusion, where the run has it.

@@ -25,7 +25,9 @@ mod study;
 mod verify;
 mod writes;
 
-pub use database::{CheckDatabase, DatabaseStorage, RanDatabase, TprocCSite, WaitsWatch, answered};
+pub use database::{
+    CheckDatabase, DatabaseStorage, OwnDatabase, RanDatabase, TprocCSite, WaitsWatch, answered,
+};
 pub use drive::{Bare, Environment};
 pub use durability::WitnessedRun;
 pub use ending::{describe, ending};

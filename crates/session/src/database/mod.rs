@@ -10,7 +10,7 @@ mod tproc_c;
 mod waits;
 
 pub use ask::answered;
-pub use own::CheckDatabase;
+pub use own::{CheckDatabase, OwnDatabase};
 pub use ran::RanDatabase;
 pub use storage::DatabaseStorage;
 pub use tproc_c::TprocCSite;

@@ -1,4 +1,4 @@
-//! The database of a check: an SQLite one, inside the scratch directory.
+//! A run's own database: an SQLite one, inside the scratch directory.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub struct CheckDatabase {
     time: Nanos,
     /// When it must have been created, since the check's start.
     deadline: Nanos,
-    database: Option<Arc<dyn Adapter>>,
+    database: Option<OwnDatabase>,
 }
 
 impl CheckDatabase {
@@ -45,7 +45,7 @@ impl Environment<Check> for CheckDatabase {
     ) -> anyhow::Result<()> {
         let limit = left(self.deadline, session.elapsed());
         match create(size, session, limit) {
-            CreatedDatabase::Database(database) => self.database = Some(database),
+            CreatedDatabase::Database(database) => self.database = Some(OwnDatabase { database }),
             CreatedDatabase::Without(why) => check.without_database(why),
             CreatedDatabase::Interrupted => {}
         }
@@ -53,18 +53,50 @@ impl Environment<Check> for CheckDatabase {
     }
 
     fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
-        let (Task::Database(task), Some(database)) = (&task, self.database.clone()) else {
-            return Err(no_database(&task));
-        };
         let limit = left(self.time, session.elapsed());
+        match &self.database {
+            Some(database) => database.run(session, task, limit),
+            None => Err(no_database(&task)),
+        }
+    }
+}
+
+/// A database that a run has created for itself, and that is removed with the run's files.
+pub struct OwnDatabase {
+    database: Arc<dyn Adapter>,
+}
+
+/// As long as it takes: the user can interrupt.
+const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+
+impl OwnDatabase {
+    /// Creates it, for as long as it takes; `None` where the user has interrupted that.
+    ///
+    /// # Errors
+    /// It can't be created.
+    pub fn create(session: &mut Session<'_>, size: DatabaseSize) -> anyhow::Result<Option<OwnDatabase>> {
+        match create(size, session, PATIENCE) {
+            CreatedDatabase::Database(database) => Ok(Some(OwnDatabase { database })),
+            CreatedDatabase::Without(why) => bail!("the database cannot be created: {why}"),
+            CreatedDatabase::Interrupted => Ok(None),
+        }
+    }
+
+    /// Runs a task of RanRead, RanWrite or RanIO; what the task before it left in the log is written first, within `limit`.
+    ///
+    /// # Errors
+    /// It is another workload.
+    pub fn run(&self, session: &mut Session<'_>, task: Task, limit: Duration) -> anyhow::Result<()> {
+        let Task::Database(task) = task else { return Err(no_database(&task)) };
+        let database = &self.database;
         let storage = session.run().info.storage.clone();
         let counters = LeafCounters::new(&storage);
         session.phase_by(Task::Database(task.clone()), |number, clock, control, events| {
-            settle(&database, control, limit)?;
+            settle(database, control, limit)?;
             // What settling wrote is not the phase's. The database runs within this program, and its commits are durable: what the
             // devices do beyond its I/O is others', however many pages and blocks of log a set takes.
             let probe = CacheProbe::start(counters.as_ref(), None).on(&storage).synchronised();
-            let outcome = run_db_task(&database, task, number, clock, control, events)?;
+            let outcome = run_db_task(database, &task, number, clock, control, events)?;
             let (read, written) = events.run().requested(number);
             Ok((outcome, Some(probe.finish(read, written))))
         });

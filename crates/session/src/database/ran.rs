@@ -55,6 +55,11 @@ impl RanDatabase {
         &self.url
     }
 
+    /// Name of its engine, for example `PostgreSQL`.
+    pub fn engine(&self) -> &str {
+        &self.description.instance.engine
+    }
+
     /// Who times the operations.
     pub fn timed_by(&self) -> TimedBy {
         self.timed_by
@@ -91,6 +96,17 @@ impl RanDatabase {
         small_database(size, memory, controller).into_iter().for_each(|warning| session.warn(warning));
         if !self.client_timed && is_standby(&self.description.instance) {
             session.warn(Warning::Standby);
+        }
+    }
+
+    /// Runs a task of RanRead, RanWrite or RanIO as a phase.
+    ///
+    /// # Errors
+    /// It is another workload, or the run can't go on. A phase that fails is no error: its ending says so.
+    pub fn run(&self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
+        match task {
+            Task::Database(task) => self.measure(session, task),
+            other => Err(no_database(&other)),
         }
     }
 
@@ -180,10 +196,7 @@ impl<P: Procedure<Preparation = Nothing>> Environment<P> for &RanDatabase {
     }
 
     fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
-        match task {
-            Task::Database(task) => self.measure(session, task),
-            other => Err(no_database(&other)),
-        }
+        self.run(session, task)
     }
 }
 
