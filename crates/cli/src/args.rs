@@ -14,6 +14,7 @@ use crate::durability::DurabilityArgs;
 use crate::exit::{self, UsageError};
 use crate::explain::ExplainArgs;
 use crate::iometer::IometerArgs;
+use crate::layers::LayersArgs;
 use crate::observe::ObserveArgs;
 use crate::pts::PtsArgs;
 use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
@@ -77,6 +78,11 @@ pub(crate) enum Command {
     },
     /// Compare the same I/O under different conditions: page cache, read-ahead, block size
     Study(Box<StudyArgs>),
+    /// Compare what each layer costs: device, file system, page cache, databases
+    ///
+    /// Runs the same random reads, commits and scans on a raw device, through the file system with and without the page cache, and
+    /// inside databases, in random order, and says where the time goes.
+    Layers(Box<LayersArgs>),
     /// Run classic disk tests: dd, Bonnie++, IOzone
     ///
     /// Runs the steps of these programs on iolite's engine and prints the same figures, with the maximum latency, CPU use and the

@@ -13,6 +13,7 @@ mod explain;
 mod fio;
 mod iometer;
 mod job;
+mod layers;
 mod observe;
 mod output;
 mod plot;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(*args),
         Command::Fio { arguments } => return fio::main(arguments.into_iter()),
         Command::Ab(args) => ab::run(*args),
+        Command::Layers(args) => layers::run(*args),
         Command::LatencyTarget(args) => run::latency_target(*args),
         Command::Verify(args) => verify::run(&args),
         Command::Profiles { name } => profiles::run(name.as_deref()),

@@ -10,6 +10,7 @@ mod iometer;
 mod job_list;
 mod judge;
 mod latency_target;
+mod layers;
 mod phase_warnings;
 mod procedure;
 mod profiles;
@@ -34,6 +35,7 @@ pub use latency_target::{
     LatencyConclusion, LatencyFailure, LatencyFound, LatencyProcedure, LatencySearch, LatencyStep,
     LatencyTargetError,
 };
+pub use layers::{Layers, LayersDatabase, LayersOptions};
 pub use phase_warnings::phase_warnings;
 pub use procedure::{Conclusions, CutShort, Nothing, Procedure, Step};
 pub use profiles::{BUILT_IN, ProfileError, built_in, parse};

@@ -1,0 +1,229 @@
+//! `iolite layers`: arguments -> layers -> run -> outputs.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Parser;
+use iolite_db::DatabaseUrl;
+use iolite_engine::Control;
+use iolite_model::{Bytes, Concluded, Durability, Ending, Nanos, Storage, Task, TimedBy};
+use iolite_oltp::ran::Settings;
+use iolite_results::{Run, RunRequest};
+use iolite_session::{Environment, OwnDatabase, RanDatabase, Session, answered, ending};
+use iolite_suites::{DatabaseSize, Layers, LayersDatabase, LayersOptions};
+
+use crate::exit::{Exit, UsageError};
+use crate::shared_args::OutputArgs;
+use crate::writes::WriteArgs;
+use crate::{exit, output, setup, signals};
+
+const EXAMPLES: &str = "\
+Examples:
+  The file system with and without the page cache, and SQLite on it:
+      iolite layers /var/lib/postgresql
+  From the raw device (which is only read) up to two servers, whose data is set up before by `iolite ranread setup`:
+      iolite layers /srv --device /dev/sdb --db postgres://bench@localhost/bench --db mysql://bench@localhost/bench
+  A longer comparison, as JSON:
+      iolite layers /srv --window 10s --rounds 5 --json
+
+A database reads blocks by number past its cache, as in `iolite ranread`, and commits one set at a time, as in `iolite ranwrite \
+--transaction-length 1 --hang 0s`.";
+
+/// `iolite layers` as typed.
+#[derive(Debug, Parser)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
+pub(crate) struct LayersArgs {
+    /// Directory on the file system to compare; the files are removed at the end
+    #[arg(value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+
+    /// Block device to read as well; it is never written
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<PathBuf>,
+
+    /// Database to compare, set up by `iolite ranread setup` and, for commits, `iolite ranwrite create-globals`; may be repeated
+    /// [default: an SQLite database in DIR]
+    #[arg(long, value_name = "URL")]
+    db: Vec<String>,
+
+    /// Size of the data file and of the SQLite database
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    size: Bytes,
+
+    /// Time to measure in each window
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    window: Nanos,
+
+    /// Number of windows for each layer and workload, in random order
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    rounds: u32,
+
+    /// Seed for the order and the offsets
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    #[command(flatten)]
+    writes: WriteArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Smallest data file: a window of a fast device should not read it twice.
+const SMALLEST: Bytes = Bytes(64 << 20);
+/// Shortest window that has enough intervals for an estimate.
+const SHORTEST: Nanos = Nanos(500_000_000);
+
+/// Compares layers.
+///
+/// # Errors
+/// The arguments are invalid, or the comparison cannot be begun. A failure later is part of what is printed.
+pub(crate) fn run(args: LayersArgs) -> anyhow::Result<Exit> {
+    let control = Control::new(signals::interrupt_flag()?);
+    validate(&args)?;
+    let databases = args.db.iter().map(|url| open(url, &control)).collect::<anyhow::Result<Vec<_>>>()?;
+    let directory = setup::directory(&args.directory)?;
+    let storage = iolite_observe::storage(&directory)?;
+    let device = args.device.as_deref().map(|device| beneath(device, &storage)).transpose()?;
+    let options = LayersOptions {
+        device,
+        databases: among(&databases),
+        // Found out when the run has begun.
+        direct: true,
+        io_uring: true,
+        size: args.size,
+        window: args.window,
+        rounds: args.rounds,
+        seed: args.seed.unwrap_or_else(|| iolite_session::unix_now().0),
+    };
+    let planned = Layers::new(options.clone()).planned();
+    let plan = args.writes.plan(planned.chunks(1), &storage, args.output.quiet)?;
+    let mut session = setup::begin(storage, &directory, &args.output, duration(&options), &control)?;
+    session.plan_writes(&plan);
+    session.conclude(Concluded::of(&RunRequest::new("layers", "")));
+    let names = options.databases.clone();
+    let mut environment = LayersEnvironment { names, databases, own: None };
+    let failure = match able(options, &mut session) {
+        Ok(options) => session.drive(&mut Layers::new(options), &mut environment).err(),
+        Err(error) => Some(error),
+    };
+    let run = session.end(ending(failure, &control));
+    output::run(&run, args.output.format())?;
+    output::failure(&run, args.output.quiet);
+    Ok(exit_of(&run))
+}
+
+fn validate(args: &LayersArgs) -> Result<(), UsageError> {
+    if args.size < SMALLEST {
+        return Err(UsageError::new(format!(
+            "--size {} is too small: specify at least {SMALLEST}",
+            args.size
+        )));
+    }
+    if args.window < SHORTEST {
+        return Err(UsageError::new(format!(
+            "--window {} is too short: specify at least {SHORTEST}",
+            args.window
+        )));
+    }
+    Ok(())
+}
+
+fn open(url: &str, control: &Control) -> anyhow::Result<RanDatabase> {
+    let url = DatabaseUrl::parse(url).map_err(|error| UsageError::new(error.to_string()))?;
+    let settings = Settings { durability: Durability::Full, through_buffers: false };
+    answered(control, move || RanDatabase::open(url, settings, false))
+}
+
+/// The device to read: one that the directory is on.
+fn beneath(device: &Path, storage: &Storage) -> anyhow::Result<PathBuf> {
+    let resolved = device.canonicalize().map_err(|error| {
+        UsageError::new(format!("--device {}: {error}; specify the path of the device", device.display()))
+    })?;
+    let name = resolved.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if storage.devices.iter().any(|beneath| beneath.name == name) {
+        return Ok(resolved);
+    }
+    let there: Vec<_> = storage.devices.iter().map(|device| format!("/dev/{}", device.name)).collect();
+    let message = format!(
+        "--device {}: {} is not on this device but on {}; specify a device below the directory",
+        device.display(),
+        storage.directory.display(),
+        if there.is_empty() { "none".to_owned() } else { there.join(", ") },
+    );
+    Err(UsageError::new(message).into())
+}
+
+/// The databases among the layers: an SQLite one where none is given. Two of the same engine are numbered.
+fn among(databases: &[RanDatabase]) -> Vec<LayersDatabase> {
+    if databases.is_empty() {
+        return vec![LayersDatabase {
+            name: "SQLite".into(),
+            writes: true,
+            timed_by: TimedBy::Client,
+            own: true,
+        }];
+    }
+    let named = |(number, database): (usize, &RanDatabase)| {
+        let before = databases[..number].iter().filter(|other| other.engine() == database.engine()).count();
+        let name = match before {
+            0 => database.engine().to_owned(),
+            before => format!("{} ({})", database.engine(), before + 1),
+        };
+        LayersDatabase { name, writes: database.globals() > 0, timed_by: database.timed_by(), own: false }
+    };
+    databases.iter().enumerate().map(named).collect()
+}
+
+/// The options with what the storage and the kernel take.
+fn able(options: LayersOptions, session: &mut Session<'_>) -> anyhow::Result<LayersOptions> {
+    let direct = session.uses_direct_io(true)?;
+    Ok(LayersOptions { direct, io_uring: session.takes_io_uring(), ..options })
+}
+
+/// About how long it takes: the windows, and some time for the file and the search.
+fn duration(options: &LayersOptions) -> Nanos {
+    let windows = Layers::new(options.clone()).planned_windows() + 10;
+    Nanos(options.window.0.saturating_mul(windows))
+}
+
+/// Databases of the user's, or one of the run's own.
+struct LayersEnvironment {
+    names: Vec<LayersDatabase>,
+    databases: Vec<RanDatabase>,
+    own: Option<OwnDatabase>,
+}
+
+/// Time for what a database has left to write before a window.
+const SETTLING: Duration = Duration::from_secs(600);
+
+impl Environment<Layers> for LayersEnvironment {
+    fn prepare(
+        &mut self,
+        session: &mut Session<'_>,
+        _: &mut Layers,
+        size: DatabaseSize,
+    ) -> anyhow::Result<()> {
+        self.own = OwnDatabase::create(session, size)?;
+        Ok(())
+    }
+
+    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
+        let number = self.names.iter().position(|database| database.has(&task));
+        match (number.and_then(|number| self.databases.get(number)), &self.own) {
+            (Some(database), _) => database.run(session, task),
+            (None, Some(own)) => own.run(session, task, SETTLING),
+            // Its creation was interrupted, which the driver sees next.
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+fn exit_of(run: &Run) -> Exit {
+    match &run.ending {
+        Some(Ending::Failed(_)) => Exit::Failure,
+        Some(Ending::Completed) if run.phases.iter().any(|phase| phase.errors() > 0) => Exit::Marginal,
+        Some(Ending::Completed) => Exit::Fit,
+        _ => Exit::Interrupted,
+    }
+}

@@ -1,0 +1,178 @@
+//! The tables of a comparison of layers, and where the time goes.
+
+use iolite_model::{
+    CacheStamp, Nanos, OpKind, Quantile, ResultTable, TableCell, TableColumn, TableRow, TableUnit, Usage,
+};
+use iolite_results::Run;
+use iolite_stats::{Direction, Estimate, PhaseResult};
+
+use super::{Layers, Path, Shape, tasks};
+
+/// What a layer did under a shape.
+struct Cost {
+    path: Path,
+    /// Mean response time in nanoseconds, its interval including drift between the windows.
+    mean: Estimate,
+    p99: Option<Estimate>,
+    rate: Estimate,
+    /// CPU time of this program for each operation, in nanoseconds.
+    cpu: Option<f64>,
+    /// Bytes that the device read or wrote for each operation, by anybody.
+    device: Option<f64>,
+    stamp: CacheStamp,
+}
+
+const LEGEND: &str = "mean and p99: response time; ±: 95 % interval, between the windows; CPU: of this program, for each \
+                      operation (a server's own is not included); device: bytes that the devices transferred, for each operation; \
+                      a commit of the file system is a write of 8 KiB and an fdatasync, that of a database a transaction of one set";
+
+/// A table for each shape that was measured.
+pub(super) fn tables(layers: &Layers, run: &Run) -> Vec<ResultTable> {
+    let knee = layers.knee(run);
+    let of_shape = |shape| {
+        let costs: Vec<Cost> =
+            layers.paths().into_iter().filter_map(|path| cost(layers, run, path, shape)).collect();
+        (!costs.is_empty()).then(|| table(layers, shape, knee, &costs))
+    };
+    Shape::ALL.into_iter().filter_map(of_shape).collect()
+}
+
+fn cost(layers: &Layers, run: &Run, path: Path, shape: Shape) -> Option<Cost> {
+    let (merged, windows) = layers.merged(run, path, shape)?;
+    let kind = if shape == Shape::Commit { OpKind::Commit } else { OpKind::Read };
+    let summary = merged.summary(kind)?;
+    let operations = summary.operations as f64;
+    let of_windows = |direction, of: &dyn Fn(&PhaseResult) -> Option<(f64, f64)>| {
+        let windows: Vec<_> = windows.iter().filter_map(|window| of(window)).collect();
+        Estimate::of_windows(&windows, direction)
+    };
+    let mean = of_windows(Direction::LowerIsBetter, &|window| {
+        let own = window.summary(kind)?;
+        Some((own.operations as f64, own.mean.value * own.operations as f64))
+    });
+    let rate = of_windows(Direction::HigherIsBetter, &|window| {
+        Some((window.totals.measured as f64 / 1e9, window.totals.operations(kind) as f64))
+    });
+    let used = windows.iter().filter_map(|window| run.of_phase::<Usage>(window.info.index));
+    let used: Vec<f64> = used.map(|usage| (usage.user.0 + usage.system.0) as f64).collect();
+    let cpu = (used.len() == windows.len()).then(|| used.iter().sum::<f64>() / operations);
+    let moved = |window: &&PhaseResult| {
+        let cache = &window.end.cache;
+        let bytes = if shape == Shape::Commit { cache.device_written } else { cache.device_read };
+        // The device has counted the ramp's operations too.
+        Some(bytes?.0 as f64 / requested(window, shape)? * bytes_each(window, shape)?)
+    };
+    let moved: Vec<f64> = windows.iter().filter_map(moved).collect();
+    let device = (!moved.is_empty()).then(|| moved.iter().sum::<f64>() / moved.len() as f64);
+    Some(Cost {
+        path,
+        mean: mean.unwrap_or(summary.mean),
+        p99: merged.quantile(kind, Quantile(0.99)),
+        rate: rate.unwrap_or(summary.rate),
+        cpu,
+        device,
+        stamp: merged.end.cache.stamp(),
+    })
+}
+
+/// Bytes that a window asked for, its ramp included.
+fn requested(window: &PhaseResult, shape: Shape) -> Option<f64> {
+    let cache = &window.end.cache;
+    let bytes = if shape == Shape::Commit { cache.requested_written } else { cache.requested_read };
+    Some(bytes.0 as f64).filter(|&bytes| bytes > 0.0)
+}
+
+/// Bytes of an operation.
+fn bytes_each(window: &PhaseResult, shape: Shape) -> Option<f64> {
+    let kind = if shape == Shape::Commit { OpKind::Write } else { OpKind::Read };
+    let summary = window.summary(kind)?;
+    Some(summary.bytes_per_second / summary.rate.value).filter(|bytes| bytes.is_finite())
+}
+
+fn table(layers: &Layers, shape: Shape, knee: u32, costs: &[Cost]) -> ResultTable {
+    let column = |name: &str, unit| TableColumn { name: name.into(), unit };
+    let reads = shape != Shape::Commit;
+    let mut columns = vec![
+        column("mean", TableUnit::Nanoseconds),
+        column("p99", TableUnit::Nanoseconds),
+        column(if reads { "IOPS" } else { "commits/s" }, TableUnit::PerSecond),
+        column("CPU", TableUnit::Nanoseconds),
+        column("device", TableUnit::Bytes),
+    ];
+    columns.extend(reads.then(|| column("cache", TableUnit::Text)));
+    let estimate = |of: &Estimate| TableCell::Estimate { value: of.value, low: of.low, high: of.high };
+    let row = |cost: &Cost| {
+        let mut cells = vec![
+            estimate(&cost.mean),
+            TableCell::of(cost.p99.map(|p99| p99.value)),
+            estimate(&cost.rate),
+            TableCell::of(cost.cpu),
+            TableCell::of(cost.device.map(f64::round)),
+        ];
+        cells.extend(reads.then(|| TableCell::Text(cost.stamp.to_string())));
+        TableRow { label: tasks::path_name(&layers.options, cost.path), cells }
+    };
+    ResultTable {
+        title: tasks::shape_name(shape, knee),
+        columns,
+        rows: costs.iter().map(row).collect(),
+        legend: LEGEND.into(),
+        findings: sentences(layers, shape, costs),
+    }
+}
+
+/// Where the time goes: each layer against the one below it that did the same.
+fn sentences(layers: &Layers, shape: Shape, costs: &[Cost]) -> Vec<String> {
+    let below = |position: usize| match costs[position].path {
+        Path::Device => None,
+        // A database reads past the page cache where it can, and so stands on the file itself.
+        Path::Database(_) => costs[..position]
+            .iter()
+            .find(|cost| cost.path == Path::Direct)
+            .or(costs[..position].iter().find(|cost| cost.path == Path::Buffered)),
+        _ => position.checked_sub(1).map(|below| &costs[below]),
+    };
+    let pairs = (0..costs.len()).filter_map(|position| Some((below(position)?, &costs[position])));
+    pairs.map(|(below, above)| sentence(layers, shape, below, above)).collect()
+}
+
+fn sentence(layers: &Layers, shape: Shape, below: &Cost, above: &Cost) -> String {
+    let name = |cost: &Cost| tasks::path_name(&layers.options, cost.path);
+    let time = |nanos: f64| Nanos(nanos.abs().round() as u64).to_string();
+    let what = if shape == Shape::Commit { "commit" } else { "read" };
+    let (whole, part) = (time(above.mean.value), time(below.mean.value));
+    let difference = above.mean.value - below.mean.value;
+    // The difference of two independent estimates: half-widths add in squares.
+    let half = |of: &Estimate| (of.high - of.low) / 2.0;
+    let uncertain = half(&above.mean).hypot(half(&below.mean));
+    if difference.abs() <= uncertain {
+        return format!(
+            "A {what} through {} takes {whole}, one through {} {part}: no difference shown (less than {}).",
+            name(above),
+            name(below),
+            time(uncertain + difference.abs()),
+        );
+    }
+    if difference < 0.0 {
+        let cached = if shape != Shape::Commit && above.stamp != CacheStamp::Device {
+            " Some of them did not reach the device (see the column cache)."
+        } else {
+            ""
+        };
+        return format!(
+            "A {what} through {} takes {whole}, {} ± {} less than one through {} ({part}).{cached}",
+            name(above),
+            time(difference),
+            time(uncertain),
+            name(below),
+        );
+    }
+    format!(
+        "Of the {whole} of a {what} through {}, {part} ({:.0} %) is what {} takes for the same; {} ± {} is added above it.",
+        name(above),
+        below.mean.value / above.mean.value * 100.0,
+        name(below),
+        time(difference),
+        time(uncertain),
+    )
+}
