@@ -260,7 +260,7 @@ fn compare(bare: &str, directory: &Path, rounds: usize) {
     lay_out(&file);
     println!("kIOPS, one core, medians of {rounds} alternating runs of {SECONDS} s\n");
     println!(
-        "| case | fio | fio tuned | bare loop | iolite | of fio | of bare | CPU per I/O, of fio |\n\
+        "| case | fio | fio tuned | bare loop | iolite | iolite / fio | iolite / bare loop | CPU per I/O, iolite / fio |\n\
          |---|---|---|---|---|---|---|---|"
     );
     let this = std::env::current_exe().unwrap();
