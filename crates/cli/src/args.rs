@@ -26,7 +26,7 @@ use crate::tproc_c::TprocCArgs;
 use crate::verify::VerifyArgs;
 use crate::waits::WaitsArgs;
 
-/// Measure storage and judge whether it is good enough for a database, with the reasons.
+/// Measure storage, judge whether it is good enough for a database, and explain why.
 #[derive(Debug, Parser)]
 #[command(name = "iolite", version, after_help = exit::TABLE, max_term_width = 100)]
 pub(crate) struct Args {
@@ -36,15 +36,15 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Check whether a directory's storage is fit for a database
+    /// Check whether the storage of a directory is fit for a database
     ///
-    /// Measures random and sequential file I/O, commit latency, and a database on the same storage, for at most 90 seconds, and
-    /// judges the results by a profile. Does not need root.
+    /// Measures random and sequential file I/O, commit latency, and a database on the same storage, and judges the results against a
+    /// profile. By default, the check takes at most 90 seconds. It does not require root.
     Check(Box<CheckArgs>),
-    /// Run a job: workloads described in a TOML file, or a fio job file
+    /// Run a job: a TOML file that describes workloads, or a fio job file
     ///
-    /// Runs the tasks of a job in sequence or together, and prints for each the rates, response times, errors, verification
-    /// results, and the share that was served by a cache.
+    /// Runs the tasks of a job one after the other or concurrently. For each task, prints rates, response times, errors, verification
+    /// results, and how much of the I/O was served by a cache.
     Run(Box<RunArgs>),
     /// Run fio job files and command lines
     ///
@@ -56,7 +56,7 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Compare two jobs, run alternately until the result is clear
+    /// Compare two jobs by running them alternately until the result is clear
     ///
     /// Runs pairs of both jobs in random order until a difference is established, until a difference that matters is ruled out,
     /// or until the maximum number of pairs is reached.
@@ -88,14 +88,14 @@ pub(crate) enum Command {
     /// Runs the steps of these programs on iolite's engine and prints the same figures, with the maximum latency, CPU use and the
     /// source of the data (device or cache), and explains what each figure means for a database.
     Classic(Box<ClassicArgs>),
-    /// Run SNIA's performance test specification (PTS): a drive in steady state
+    /// Run the SNIA Performance Test Specification (PTS): performance of a drive in steady state
     ///
     /// Purges and preconditions the device, then repeats a grid of mixes and block sizes in rounds until steady state. Destroys
     /// all data on the device. A complete run takes a day; an interrupted run is continued with --resume.
     Pts(Box<PtsArgs>),
     /// Run Iometer's access specifications and configuration files (.icf)
     Iometer(Box<IometerArgs>),
-    /// Read random blocks inside a database with a number of jobs (PerfTools' RanRead)
+    /// Read random blocks inside a database (PerfTools' RanRead)
     #[command(name = "ranread")]
     RanRead(RanArgs<ReadOptions>),
     /// Write randomly inside a database, in transactions (PerfTools' RanWrite)
@@ -107,7 +107,7 @@ pub(crate) enum Command {
     /// Run transactions derived from TPC-C inside a database, with virtual users (TPROC-C)
     #[command(name = "tproc-c")]
     TprocC(TprocCArgs),
-    /// Show what the sessions of a database wait for
+    /// Show the wait events of the sessions of a database
     Waits(WaitsArgs),
     /// Record the activity of the host and its devices, without a workload
     Observe(ObserveArgs),

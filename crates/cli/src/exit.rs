@@ -34,7 +34,7 @@ Exit codes:
     2  usage error: invalid command line
     3  marginal; requested rate not reached, or operations failed; --fail-if condition holds
     4  unfit; data read differs from data written
-  130  interrupted; results measured so far are kept";
+  130  interrupted; results measured so far are stored";
 
 /// An error of the user's: the command line or what it points to.
 #[derive(Debug)]

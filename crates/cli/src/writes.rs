@@ -9,8 +9,8 @@ use crate::output;
 /// Limits of what is written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WriteArgs {
-    /// Bytes that may be written in all: refused before it begins where more is planned, ended where phases that run for a time
-    /// come to it
+    /// Maximum amount of data to write; a run that plans to write more is rejected before it starts, and phases that run for a
+    /// fixed time end when they reach it
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_write: Option<Bytes>,
 
@@ -21,7 +21,7 @@ pub(crate) struct WriteArgs {
 /// Free space that is left.
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeepFreeArgs {
-    /// Free space that the run's files leave on their file system [default: 5 % of it, at least 1GiB]
+    /// Space on the file system that the files of the run must leave free [default: 5 % of its size, at least 1GiB]
     #[arg(long, value_name = "SIZE", env = "IOLITE_KEEP_FREE", hide_env_values = true)]
     pub(crate) keep_free: Option<Bytes>,
 }

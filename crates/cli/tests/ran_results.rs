@@ -524,7 +524,7 @@ fn a_stop_ends_one_run_and_keeps_its_results() {
 
     let beginning = &one[..common.len() + 1];
     let text = printed(iolite(&place, &["ranread", "stop", beginning]));
-    assert_eq!(text, format!("Stopped {one}; the results measured so far are kept.\n"));
+    assert_eq!(text, format!("Stopped {one}; the results measured so far are stored.\n"));
     assert_eq!(first.0.wait().unwrap().code(), Some(130));
     assert_eq!(second.0.try_wait().unwrap(), None);
     let kept = |id: &str| {
@@ -537,7 +537,7 @@ fn a_stop_ends_one_run_and_keeps_its_results() {
     let nothing = printed(iolite(&place, &["ranread", "stop", "--all", "--db", &databases[0]]));
     assert!(nothing.starts_with("There are no running measurements of RanRead on "), "{nothing}");
     let text = printed(iolite(&place, &["ranread", "stop", "--all", "--db", &databases[1]]));
-    assert_eq!(text, format!("Stopped {other}; the results measured so far are kept.\n"));
+    assert_eq!(text, format!("Stopped {other}; the results measured so far are stored.\n"));
     assert_eq!(second.0.wait().unwrap().code(), Some(130));
     assert!(kept(&other) > 0);
     let text = printed(iolite(&place, &["ranread", "history"]));

@@ -102,7 +102,7 @@ fn free_space_is_kept_back() {
     let job = job(&place, false);
     let refused = iolite(&place, &["run", &job, "--keep-free", "1000000GiB"]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
-    assert!(stderr(&refused).contains("are kept back") && stderr(&refused).contains("--keep-free"));
+    assert!(stderr(&refused).contains("must remain free") && stderr(&refused).contains("--keep-free"));
     let check = ["check", ".", "--keep-free", "1000000GiB", "--budget-space", "64MiB"];
     let refused = iolite(&place, &check);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));

@@ -29,7 +29,7 @@ pub struct WriteLimits {
 pub enum WriteRefusal {
     /// It writes more than is allowed.
     #[error(
-        "this run would write {planned}, more than --max-write {max}: make files or amounts smaller, or allow more"
+        "this run would write {planned}, more than --max-write {max}: reduce the size of files or the amount to write, or increase --max-write"
     )]
     Amount {
         /// What would be written.
@@ -39,8 +39,8 @@ pub enum WriteRefusal {
     },
     /// Its files leave too little free.
     #[error(
-        "the files of this run take {space}, which leaves {left} of the {free} that are free in {place}: {kept} are kept back \
-         (by default 5 %, at least 1 GiB); make the files smaller, free some space, or keep less back (--keep-free)"
+        "the files of this run take {space}, which leaves {left} of the {free} free in {place}, but {kept} must remain free (by \
+         default 5 %, at least 1 GiB): reduce the size of the files, free some space, or reduce the reserve (--keep-free)"
     )]
     Space {
         /// What the files take.
@@ -217,7 +217,7 @@ mod tests {
         assert!(limits.check(&plan(0, 91), Some(&filesystem(200, 100))).is_err());
         assert_eq!(limits.check(&plan(0, 3), Some(&filesystem(8, 4))), Ok(()));
         let refused = limits.check(&plan(0, 4), Some(&filesystem(8, 4))).unwrap_err().to_string();
-        assert!(refused.contains("1 GiB are kept back"), "{refused}");
+        assert!(refused.contains("1 GiB must remain free"), "{refused}");
         let own = WriteLimits { keep_free: Some(Bytes(0)), ..limits };
         assert_eq!(own.check(&plan(0, 9), Some(&filesystem(8, 4))), Ok(()));
         assert_eq!(

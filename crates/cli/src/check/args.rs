@@ -17,7 +17,7 @@ Examples:
       iolite check . --target-iops 5000 --target-response 2ms
   With another profile, in 30 seconds:
       iolite check /var/lib/etcd --profile etcd --budget-time 30s
-  Before it goes into service: on a full device, in steady state, without burst credits:
+  Before production use: on a full device, in steady state, without burst credits:
       iolite check /var/lib/postgresql --thorough --budget 1h --max-write 500GiB
   JSON output:
       iolite check . --json | jq .verdict
@@ -38,17 +38,16 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "NAME|FILE", default_value = "oltp-flash")]
     pub(crate) profile: String,
 
-    /// Judge at this rate of random reads (open loop) instead of at the knee
+    /// Judge response times at this rate of random reads (open loop) instead of at the knee
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) target_iops: Option<f64>,
 
-    /// Maximum mean response time of random reads, for example 5ms, instead of the profile's; the percentiles of the profile
-    /// still apply
+    /// Maximum mean response time of random reads, for example 5ms; overrides the mean of the profile, but not its percentiles
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) target_response: Option<Nanos>,
 
-    /// Fill the free space, write until steady state, and read for a quarter of the time before measuring: reveals the end of
-    /// burst credits and caches that a short check does not
+    /// Before measuring, fill the free space, write until steady state, and read for a quarter of the time; unlike a short
+    /// check, this exhausts burst credits and exceeds caches
     #[arg(long)]
     pub(crate) thorough: bool,
 

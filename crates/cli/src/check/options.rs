@@ -121,13 +121,13 @@ fn check_budgets(
     }
     if space < CheckOptions::SMALLEST {
         return Err(CheckError::Space(space)).with_context(|| {
-            format!("{} has {free} free beyond what is kept back (--keep-free)", directory.display())
+            format!("{} has only {free} free, without the reserve (--keep-free)", directory.display())
         });
     }
     if space > free {
         let message = format!(
-            "--budget-space {space} is more than the {free} free in {} beyond what is kept back (by default 5 %, at least 1 GiB): give less, \
-                 or keep less back (--keep-free)",
+            "--budget-space {space} is more than the {free} free in {}, without the reserve (by default 5 %, at least 1 GiB): \
+                 specify less, or reduce the reserve (--keep-free)",
             directory.display()
         );
         return Err(UsageError::new(message).into());

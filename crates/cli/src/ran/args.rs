@@ -60,7 +60,7 @@ pub(crate) enum Verb<O: Args> {
     Run(Box<RunArgs<O>>),
     /// Increase the number of jobs until throughput stops growing, then report the knee and a verdict
     Sweep(Box<SweepArgs<O>>),
-    /// Stop a running measurement, or all; results measured so far are kept
+    /// Stop one or all running measurements; results measured so far are stored
     Stop(StopArgs),
     /// List the runs
     History(HistoryArgs),

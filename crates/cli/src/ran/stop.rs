@@ -155,7 +155,7 @@ fn ended(runs: &Runs, run: &RunId) -> anyhow::Result<String> {
     runs.store.mark_interrupted()?;
     let id = &run.0;
     Ok(match runs.store.ending(run)? {
-        Some(Ending::Interrupted) => format!("Stopped {id}; the results measured so far are kept."),
+        Some(Ending::Interrupted) => format!("Stopped {id}; the results measured so far are stored."),
         Some(Ending::Completed) => format!("{id} had already completed."),
         Some(Ending::Failed(error)) => format!("{id} has failed: {error}"),
         None => format!("{id} has ended; its results are incomplete."),

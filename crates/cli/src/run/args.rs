@@ -38,18 +38,18 @@ Examples:
       iolite run job.toml --directory /var/lib/postgresql --json | jq '.phases[].operations'
 
 Files that a job creates are placed in a hidden directory inside DIR and are removed at the end. \
-Existing files and devices are written to only where the job allows it (target.existing with `overwrite`), and \
+Existing files and devices are overwritten only if the job allows it (target.existing with `overwrite`), and \
 never while they are mounted or in use. docs/job.md describes every field of a job.";
 
 /// `iolite run` as typed.
 #[derive(Debug, Parser)]
 #[command(after_help = RUN_EXAMPLES, after_long_help = format!("{RUN_EXAMPLES}\n\n{}", exit::TABLE))]
 pub(crate) struct RunArgs {
-    /// Job file in TOML; `-` for standard input
+    /// Job file, in TOML or fio's format; `-` for standard input
     #[arg(value_name = "JOB")]
     pub(crate) job: PathBuf,
 
-    /// Directory for the job's own files
+    /// Directory in which the job creates its files
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) directory: PathBuf,
 
@@ -79,7 +79,7 @@ stop condition, ramp and delay of the task itself, and any error ends it.";
 #[command(after_help = LATENCY_TARGET_EXAMPLES, after_long_help = format!("{LATENCY_TARGET_EXAMPLES}\n\n{}", exit::TABLE))]
 #[command(group = clap::ArgGroup::new("parameter").required(true).args(["depth", "rate"]))]
 pub(crate) struct LatencyTargetArgs {
-    /// Job file in TOML; `-` for standard input
+    /// Job file, in TOML or fio's format; `-` for standard input
     #[arg(value_name = "JOB")]
     pub(crate) job: PathBuf,
 
@@ -103,7 +103,7 @@ pub(crate) struct LatencyTargetArgs {
     #[arg(long, value_name = "MAX", value_parser = positive)]
     pub(crate) rate: Option<f64>,
 
-    /// Directory for the job's own files
+    /// Directory in which the job creates its files
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) directory: PathBuf,
 
