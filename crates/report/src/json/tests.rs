@@ -208,6 +208,7 @@ fn the_keys_are_a_promise() {
     .verdict.reasons[].bound
     .verdict.reasons[].fitness
     .verdict.reasons[].measured
+    .verdict.reasons[].reservations
     .verdict.reasons[].value
     .verdict.reasons[].what
     .warnings[].data.device
