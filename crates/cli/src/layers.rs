@@ -72,7 +72,7 @@ pub(crate) struct LayersArgs {
 /// Smallest data file: a window of a fast device should not read it twice.
 const SMALLEST: Bytes = Bytes(64 << 20);
 /// Shortest window that has enough intervals for an estimate.
-const SHORTEST: Nanos = Nanos(500_000_000);
+const SHORTEST: Nanos = Nanos(200_000_000);
 
 /// Compares layers.
 ///

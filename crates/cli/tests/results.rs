@@ -249,6 +249,9 @@ const COMMANDS: &[Row] = &[
         asked.keep = Some(Box::new(device));
         Some(asked)
     }),
+    ("layers", |place| {
+        asked(["layers", &data(place), "--size", "64MiB", "--window", "200ms", "--rounds", "2"])
+    }),
     ("classic dd", |place| asked(["classic", "dd", &data(place), "--size", "4MiB"])),
     ("classic bonnie", |place| asked(["classic", "bonnie", &data(place), "--size", "4MiB", "--files", "50"])),
     ("classic iozone", |place| {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrival::Stop;
 use crate::database::TimedBy;
+use crate::kind::OpKind;
 use crate::phase_task::{Layer, PhaseTask, task_fields};
 use crate::units::Nanos;
 
@@ -51,6 +52,85 @@ pub enum DbOperation {
         /// Probability of a batch of reads, in percent (0 to 100).
         read_percent: u8,
     },
+}
+
+impl DbOperation {
+    /// What it is called, as PerfTools write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            DbOperation::RanRead => "RanRead",
+            DbOperation::RanWrite { .. } => "RanWrite",
+            DbOperation::RanIo { .. } => "RanIO",
+        }
+    }
+
+    /// What each session does, in words.
+    pub fn does(self) -> String {
+        match self {
+            DbOperation::RanRead => "reads blocks by number, at random".to_owned(),
+            DbOperation::RanWrite { transaction_length, hang } => {
+                format!("{}, at random, {}", transactions(transaction_length), pause(hang))
+            }
+            DbOperation::RanIo { transaction_length, hang, read_percent } => format!(
+                "reads {transaction_length} {} by number in {read_percent} % of its cycles, and in {} % {}, all at random, {}",
+                if transaction_length == 1 { "block" } else { "blocks" },
+                100u8.saturating_sub(read_percent),
+                transactions(transaction_length),
+                pause(hang)
+            ),
+        }
+    }
+
+    /// Percentage of its cycles that are reads of blocks; the others are transactions of sets.
+    pub fn read_percent(self) -> u8 {
+        match self {
+            DbOperation::RanRead => 100,
+            DbOperation::RanWrite { .. } => 0,
+            DbOperation::RanIo { read_percent, .. } => read_percent,
+        }
+    }
+
+    /// Operations of a cycle, and the pause after it; `None` where it has no cycles.
+    pub fn cycle(self) -> Option<(u32, Nanos)> {
+        match self {
+            DbOperation::RanRead => None,
+            DbOperation::RanWrite { transaction_length, hang }
+            | DbOperation::RanIo { transaction_length, hang, .. } => Some((transaction_length, hang)),
+        }
+    }
+
+    /// Kinds of operations that are counted. A mix counts all of them, whatever its percentage.
+    pub fn kinds(self) -> &'static [OpKind] {
+        match self {
+            DbOperation::RanWrite { .. } => &[OpKind::Write, OpKind::Commit],
+            DbOperation::RanIo { .. } => &[OpKind::Read, OpKind::Write, OpKind::Commit],
+            _ => &[OpKind::Read],
+        }
+    }
+
+    /// Whether it reads blocks.
+    pub fn reads(self) -> bool {
+        self.kinds().contains(&OpKind::Read)
+    }
+
+    /// Whether it writes, each session into a global of its own.
+    pub fn writes(self) -> bool {
+        self.kinds().contains(&OpKind::Write)
+    }
+}
+
+fn transactions(sets: u32) -> String {
+    format!(
+        "sets {sets} {} of its global in a transaction",
+        if sets == 1 { "subscript" } else { "subscripts" }
+    )
+}
+
+fn pause(hang: Nanos) -> String {
+    match hang {
+        Nanos(0) => "without a pause".to_owned(),
+        hang => format!("with a pause of {hang} after each"),
+    }
 }
 
 impl PhaseTask for DbTask {

@@ -56,7 +56,7 @@ pub(crate) fn does(task: &Task) -> String {
     match task {
         Task::File(task) => FileWords::of(task).does,
         Task::Metadata(task) => names(task),
-        Task::Database(task) => database::does(task),
+        Task::Database(task) => task.operation.does(),
         Task::TprocC(task) => database::transactions_of(task),
     }
 }

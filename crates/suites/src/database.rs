@@ -1,8 +1,6 @@
 //! Warnings about a database and the phases inside it.
 
-use iolite_model::{
-    Bytes, DatabaseFacts, DatabaseUse, DbOperation, DbTask, Durability, OpKind, Storage, Task, Warning,
-};
+use iolite_model::{Bytes, DatabaseFacts, DatabaseUse, DbTask, Durability, OpKind, Storage, Task, Warning};
 use iolite_stats::PhaseResult;
 
 /// Share of the jobs' time that operations have to account for, and by which they may exceed it.
@@ -70,14 +68,9 @@ fn operations(result: &PhaseResult, kind: OpKind) -> f64 {
 /// Time that jobs have paused because they were to, in nanoseconds.
 fn pauses(task: &DbTask, result: &PhaseResult) -> f64 {
     let count = |kind| operations(result, kind);
-    match task.operation {
-        DbOperation::RanRead => 0.0,
-        DbOperation::RanWrite { hang, .. } => count(OpKind::Commit) * hang.0 as f64,
-        DbOperation::RanIo { transaction_length, hang, .. } => {
-            let batches = count(OpKind::Commit) + count(OpKind::Read) / f64::from(transaction_length.max(1));
-            batches * hang.0 as f64
-        }
-    }
+    let Some((length, hang)) = task.operation.cycle() else { return 0.0 };
+    let cycles = count(OpKind::Commit) + count(OpKind::Read) / f64::from(length.max(1));
+    cycles * hang.0 as f64
 }
 
 /// Each job has one commit at a time, so that a synchronisation serves as many commits as there are jobs at most.

@@ -60,7 +60,7 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
     let mut session = begin(&database, &args.session, duration, &control)?;
     session.conclude(Concluded::of(&RunRequest::new(O::TOOL.command(), "")));
     let task = DbTask {
-        name: O::TOOL.name().into(),
+        name: args.operation.operation().name().into(),
         operation: args.operation.operation(),
         workers: args.jobs,
         stop,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use iolite_db::DatabaseUrl;
-use iolite_model::{DatabaseFacts, DbOperation, RunId};
+use iolite_model::{DatabaseFacts, RunId};
 use iolite_report::ran::{Listed, ListedPhase, ListedTotals};
 use iolite_store::{DatabasePhase, RunSummary, Store};
 
@@ -161,7 +161,7 @@ pub(super) fn measuring_on(url: &DatabaseUrl, results: Option<PathBuf>, writing:
     store.mark_interrupted().ok()?;
     let on_it = |run: &RunId| {
         let phases = store.database_phases(run).unwrap_or_default();
-        let at_it = phases.iter().filter(|phase| !(writing && phase.task.operation == DbOperation::RanRead));
+        let at_it = phases.iter().filter(|phase| !writing || phase.task.operation.writes());
         at_it
             .filter_map(|phase| phase.facts.as_ref())
             .any(|facts| DatabaseUrl::parse(&facts.url).is_ok_and(|other| place(&other) == place(url)))

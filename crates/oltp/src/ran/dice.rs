@@ -35,19 +35,12 @@ impl Dice {
 
     /// Operations in a cycle; RanRead has none, and makes one of as many as are wanted.
     pub(super) fn length(&self) -> Option<u32> {
-        match self.operation {
-            DbOperation::RanRead => None,
-            DbOperation::RanWrite { transaction_length, .. }
-            | DbOperation::RanIo { transaction_length, .. } => Some(transaction_length),
-        }
+        self.operation.cycle().map(|(length, _)| length)
     }
 
     /// Pause after each cycle.
     pub(super) fn hang(&self) -> Nanos {
-        match self.operation {
-            DbOperation::RanRead => Nanos(0),
-            DbOperation::RanWrite { hang, .. } | DbOperation::RanIo { hang, .. } => hang,
-        }
+        self.operation.cycle().map_or(Nanos(0), |(_, hang)| hang)
     }
 
     /// Whether all that was asked for is done.
@@ -63,10 +56,10 @@ impl Dice {
     /// The next cycle: of as many operations as a cycle has, for RanRead of `wanted`, and of no more than `max`.
     pub(super) fn cycle(&mut self, wanted: u32, max: u64) -> Cycle {
         let length = u64::from(self.length().unwrap_or(wanted)).min(max);
-        let reads = match self.operation {
-            DbOperation::RanRead => true,
-            DbOperation::RanWrite { .. } => false,
-            DbOperation::RanIo { read_percent, .. } => below(&mut self.cycles, 100) < u64::from(read_percent),
+        let reads = match self.operation.read_percent() {
+            0 => false,
+            100.. => true,
+            percent => below(&mut self.cycles, 100) < u64::from(percent),
         };
         if reads {
             Cycle::Reads((0..length).map(|_| below(&mut self.numbers, self.blocks)).collect())

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use iolite_db::Error;
-use iolite_model::{DbOperation, DbTask, Nanos, OpKind, Outstanding, Sink, TimedBy};
+use iolite_model::{DbTask, Nanos, Outstanding, Sink, TimedBy};
 use iolite_sys::clock::Clock;
 use iolite_workers::{Control, Finished, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
 
@@ -62,7 +62,7 @@ pub fn run_db_task(
     let blocks = database.blocks()?;
     validate(task, blocks)?;
     let globals = database.sizes()?.len();
-    if writes(task.operation) && (globals as u64) < u64::from(task.workers) {
+    if task.operation.writes() && (globals as u64) < u64::from(task.workers) {
         return Err(Error::FewGlobals { jobs: task.workers, globals: globals as u32 }.into());
     }
     let group = WorkerGroup {
@@ -70,7 +70,7 @@ pub fn run_db_task(
         first: 0,
         workers: task.workers,
         delay: Nanos(0),
-        kinds: kinds(task.operation),
+        kinds: task.operation.kinds().to_vec(),
         stop: task.stop,
         ramp: task.ramp,
         interval: task.interval,
@@ -96,26 +96,10 @@ fn validate(task: &DbTask, blocks: u64) -> Result<(), OltpError> {
     if task.stop.runtime.is_none() && task.stop.operations.is_none() {
         return refuse("nothing would end it: specify a runtime or operations");
     }
-    match task.operation {
-        DbOperation::RanWrite { transaction_length: 0, .. }
-        | DbOperation::RanIo { transaction_length: 0, .. } => {
-            refuse("a transaction needs at least one operation")
-        }
+    match task.operation.cycle() {
+        Some((0, _)) => refuse("a transaction needs at least one operation"),
         _ => Ok(()),
     }
-}
-
-fn kinds(operation: DbOperation) -> Vec<OpKind> {
-    match operation {
-        DbOperation::RanRead => vec![OpKind::Read],
-        DbOperation::RanWrite { .. } => vec![OpKind::Write, OpKind::Commit],
-        DbOperation::RanIo { .. } => vec![OpKind::Read, OpKind::Write, OpKind::Commit],
-    }
-}
-
-/// Whether workers write, each into a global of its own.
-fn writes(operation: DbOperation) -> bool {
-    kinds(operation).contains(&OpKind::Write)
 }
 
 /// What one worker does from its release to its end: its lane, and how it ended.
@@ -126,7 +110,7 @@ fn work(
     blocks: u64,
     start: WorkerStart,
 ) -> Result<Finished, OltpError> {
-    let (reads, writes) = (kinds(task.operation).contains(&OpKind::Read), writes(task.operation));
+    let (reads, writes) = (task.operation.reads(), task.operation.writes());
     let dice = |subscripts| Dice::new(task, worker, blocks, subscripts);
     let (mut lane, failure, last_completed) = match task.timed_by {
         TimedBy::Client => {

@@ -1,9 +1,7 @@
 //! A tool's runs as a spreadsheet takes them: InterSystems PerfTools' columns first, with their names and in their order, then
 //! what else is known.
 
-use iolite_model::{
-    DatabaseFacts, DatabaseUse, DbOperation, DeviceCounters, Ending, Nanos, OpKind, Physical, Quantile,
-};
+use iolite_model::{DatabaseFacts, DatabaseUse, DeviceCounters, Ending, Nanos, OpKind, Physical, Quantile};
 use iolite_stats::StoredTotals;
 use serde_json::{Map, Value};
 
@@ -126,11 +124,7 @@ fn perftools(run: &Listed, phase: &ListedPhase) -> Line {
     let facts = phase.facts.as_ref();
     let reads = Spread::of(phase, phase.reads(), 0, &phase.totals.read);
     let writes = Spread::of(phase, phase.writes(), 1, &phase.totals.write);
-    let read_percent = match phase.task.operation {
-        DbOperation::RanRead => 100,
-        DbOperation::RanWrite { .. } => 0,
-        DbOperation::RanIo { read_percent, .. } => read_percent,
-    };
+    let read_percent = phase.task.operation.read_percent();
     vec![
         ("RunDate", Cell::Text(date)),
         ("RunTime", Cell::Text(time)),
@@ -222,11 +216,7 @@ fn times(names: [&'static str; 6], totals: Option<&StoredTotals>) -> Line {
 
 /// What was asked for besides jobs and shares.
 fn asked(phase: &ListedPhase) -> Line {
-    let batch = match phase.task.operation {
-        DbOperation::RanRead => None,
-        DbOperation::RanWrite { transaction_length, hang }
-        | DbOperation::RanIo { transaction_length, hang, .. } => Some((transaction_length, hang)),
-    };
+    let batch = phase.task.operation.cycle();
     vec![
         ("TransactionLength", Cell::count(batch.map(|(length, _)| length.into()))),
         ("HangMs", Cell::real(batch.map(|(_, hang)| hang.0 as f64 / 1e6), RATE)),

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use iolite_model::{
-    Concluded, DatabaseFacts, DatabaseUse, DbOperation, DbTask, Ending, Interval, Nanos, OpKind, RunId,
-    Stage, WorkerTotals,
+    Concluded, DatabaseFacts, DatabaseUse, DbTask, Ending, Interval, Nanos, OpKind, RunId, Stage,
+    WorkerTotals,
 };
 use iolite_stats::{HistogramError, RateBounds, StoredTotals};
 
@@ -113,11 +113,11 @@ impl ListedPhase {
     }
 
     pub(super) fn reads(&self) -> bool {
-        !matches!(self.task.operation, DbOperation::RanWrite { .. })
+        self.task.operation.reads()
     }
 
     pub(super) fn writes(&self) -> bool {
-        !matches!(self.task.operation, DbOperation::RanRead)
+        self.task.operation.writes()
     }
 
     /// The kinds of operation that the task is made of, with what they are called and came to.

@@ -255,7 +255,7 @@ fn bytes_of(bytes: f64) -> String {
 /// What the columns mean.
 pub(super) fn legend(task: &Task) -> &'static str {
     match task {
-        Task::Database(task) if task.operation == iolite_model::DbOperation::RanRead => {
+        Task::Database(task) if !task.operation.writes() => {
             "asked for: block reads; device: including I/O of other programs; database: its own system calls"
         }
         _ => {

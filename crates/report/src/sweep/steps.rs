@@ -35,10 +35,10 @@ fn groups(operation: DbOperation) -> &'static [(&'static str, Group)] {
     const ALL: (&str, Group) = ("all", Group::All);
     const SETS: (&str, Group) = ("sets", Group::Kind(OpKind::Write));
     const COMMITS: (&str, Group) = ("commits", Group::Kind(OpKind::Commit));
-    match operation {
-        DbOperation::RanRead => &[("", Group::Kind(OpKind::Read))],
-        DbOperation::RanWrite { .. } => &[ALL, SETS, COMMITS],
-        DbOperation::RanIo { .. } => &[ALL, ("reads", Group::Kind(OpKind::Read)), SETS, COMMITS],
+    match (operation.reads(), operation.writes()) {
+        (_, false) => &[("", Group::Kind(OpKind::Read))],
+        (false, true) => &[ALL, SETS, COMMITS],
+        (true, true) => &[ALL, ("reads", Group::Kind(OpKind::Read)), SETS, COMMITS],
     }
 }
 

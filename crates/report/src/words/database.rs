@@ -1,28 +1,11 @@
 //! Operations inside a database in words.
 
-use iolite_model::{DbOperation, DbTask, Nanos, TprocCTask};
+use iolite_model::TprocCTask;
 
 use super::number;
 
 /// What a set's time does not hold.
 pub(crate) const SETS: &str = "sets are in the database's memory until their commit";
-
-/// What each session does.
-pub(super) fn does(task: &DbTask) -> String {
-    match task.operation {
-        DbOperation::RanRead => "reads blocks by number, at random".to_owned(),
-        DbOperation::RanWrite { transaction_length, hang } => {
-            format!("{}, at random, {}", transactions(transaction_length), pause(hang))
-        }
-        DbOperation::RanIo { transaction_length, hang, read_percent } => format!(
-            "reads {} by number in {read_percent} % of its cycles, and in {} % {}, all at random, {}",
-            number(transaction_length, "block", "blocks"),
-            100u8.saturating_sub(read_percent),
-            transactions(transaction_length),
-            pause(hang)
-        ),
-    }
-}
 
 /// What each virtual user does.
 pub(super) fn transactions_of(task: &TprocCTask) -> String {
@@ -41,16 +24,5 @@ pub(super) fn users(task: &TprocCTask) -> String {
     match task.rate {
         Some(rate) => format!("{users}, {rate} transactions a second arriving at random (open loop)"),
         None => format!("{users}, each with one transaction after the other"),
-    }
-}
-
-fn transactions(sets: u32) -> String {
-    format!("sets {} of its global in a transaction", number(sets, "subscript", "subscripts"))
-}
-
-fn pause(hang: Nanos) -> String {
-    match hang {
-        Nanos(0) => "without a pause".to_owned(),
-        hang => format!("with a pause of {hang} after each"),
     }
 }

@@ -7,8 +7,7 @@ mod rise;
 mod verdict;
 
 use iolite_model::{
-    Concluded, DbOperation, DbTask, Ending, JudgedStep, Nanos, Stop, SweepEnd, SweepTerms, Task, TimedBy,
-    Verdict, Warning,
+    Concluded, DbTask, Ending, JudgedStep, Nanos, Stop, SweepEnd, SweepTerms, Task, TimedBy, Verdict, Warning,
 };
 use iolite_results::Run;
 use iolite_stats::{Knee, LoadPoint, PhaseResult, SweepConcluded, SweptStep};
@@ -225,7 +224,7 @@ impl Sweep {
 
     fn conclusions(&self, found: SweepFound) -> Conclusions {
         let concluded = SweepConcluded {
-            tool: name(self.options.terms.operation).into(),
+            tool: self.options.terms.operation.name().into(),
             terms: self.options.terms.clone(),
             end: found.end,
             knee: found.knee,
@@ -298,7 +297,7 @@ impl Sweep {
     fn task(&self, jobs: u32, number: usize) -> DbTask {
         let options = &self.options;
         DbTask {
-            name: name(options.terms.operation).into(),
+            name: options.terms.operation.name().into(),
             operation: options.terms.operation,
             workers: jobs,
             stop: Stop { runtime: Some(options.terms.step), ..Stop::default() },
@@ -374,15 +373,6 @@ fn left_out(refusals: &[Refusal], end: &SweepEnd) -> Vec<Warning> {
         why: refusal.why.clone(),
     };
     refusals.iter().filter(|refusal| !reported(refusal)).map(warning).collect()
-}
-
-/// What the operation is called.
-fn name(operation: DbOperation) -> &'static str {
-    match operation {
-        DbOperation::RanRead => "RanRead",
-        DbOperation::RanWrite { .. } => "RanWrite",
-        DbOperation::RanIo { .. } => "RanIO",
-    }
 }
 
 fn validate(terms: &SweepTerms) -> Result<(), SweepError> {
@@ -472,7 +462,7 @@ fn no_plateau(
     let last = points.last()?;
     let good = last.response <= terms.stop_response.as_secs_f64();
     (!by_itself && good && knee.is_some_and(|knee| !knee.saturated))
-        .then(|| Warning::NoPlateau { phase: name(terms.operation).into(), concurrency: last.concurrency })
+        .then(|| Warning::NoPlateau { phase: terms.operation.name().into(), concurrency: last.concurrency })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which numbers of jobs, and in which order.
 
-use iolite_model::{DbOperation, SweepEnd};
+use iolite_model::SweepEnd;
 
 use super::{SweepError, SweepOptions};
 
@@ -13,7 +13,7 @@ const WORTH: f64 = 1.25;
 /// The numbers of jobs to try, and why they end where they do.
 pub(super) fn list(options: &SweepOptions) -> Result<(Vec<u32>, SweepEnd), SweepError> {
     // Only who writes needs a global of its own.
-    let globals = (options.terms.operation != DbOperation::RanRead).then_some(options.globals);
+    let globals = options.terms.operation.writes().then_some(options.globals);
     let given = &options.terms.jobs;
     if given.is_empty() {
         return by_default(options.max_jobs, globals);

@@ -1,11 +1,9 @@
 //! Judges a sweep: by the target's rate, by the average and the ceiling, at the step that counts.
 
-use iolite_model::{
-    CacheStamp, DbOperation, Ending, Fitness, Iops, JudgedStep, Nanos, OpKind, Reason, Verdict,
-};
+use iolite_model::{CacheStamp, Ending, Fitness, Iops, JudgedStep, Nanos, OpKind, Reason, Verdict};
 use iolite_stats::{Knee, PhaseResult, SweptStep};
 
-use super::{SweepOptions, name};
+use super::SweepOptions;
 use crate::judge::{PERHAPS_FROM_MEMORY, fitness, from_memory, judge_medium, nanos, none_wanted};
 use crate::phase_warnings::is_short;
 
@@ -64,22 +62,14 @@ pub(super) fn judge(
     reasons.extend(terms.target_iops.map(|target| judge_rate(target, steps, knee)));
     if let (Some(step), Some(judged)) = (step, judged) {
         let load = format!("with {} {} ({})", step.jobs, jobs_word(step.jobs), judged.why);
-        for &kind in kinds(terms.operation) {
+        // A commit too, for that is where a set waits for the storage.
+        for &kind in terms.operation.kinds() {
             reasons.extend(judge_average(options, step, kind, &load));
             reasons.extend(judge_ceiling(options, step, kind, &load));
         }
     }
-    let profile = format!("{}, mean {}, max {}", name(terms.operation), terms.average, terms.ceiling);
+    let profile = format!("{}, mean {}, max {}", terms.operation.name(), terms.average, terms.ceiling);
     Verdict::of(&profile, reasons)
-}
-
-/// What is judged: a commit too, for that is where a set waits for the storage.
-fn kinds(operation: DbOperation) -> &'static [OpKind] {
-    match operation {
-        DbOperation::RanRead => &[OpKind::Read],
-        DbOperation::RanWrite { .. } => &[OpKind::Write, OpKind::Commit],
-        DbOperation::RanIo { .. } => &[OpKind::Read, OpKind::Write, OpKind::Commit],
-    }
 }
 
 fn word(kind: OpKind) -> &'static str {
@@ -149,7 +139,7 @@ fn judge_ceiling(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &
     let result = &step.result;
     result.summary(kind)?;
     // Of those in flight at the end of their time it is not known which kind they were: the last to come, where a set waits.
-    let is_last = kinds(options.terms.operation).last() == Some(&kind);
+    let is_last = options.terms.operation.kinds().last() == Some(&kind);
     let late = Late::of(result, kind, bound, is_last);
     let measured = match late.count {
         0 => format!("{} the longest of {}", late.longest, count(late.all)),

@@ -1,7 +1,9 @@
 use super::*;
 use crate::ran::{ListedTotals, history, history_json};
 use crate::styler::Style;
-use iolite_model::{Bytes, Durability, HistogramBytes, OpTotals, RunId, Stop, TimedBy, WorkerTotals};
+use iolite_model::{
+    Bytes, DbOperation, Durability, HistogramBytes, OpTotals, RunId, Stop, TimedBy, WorkerTotals,
+};
 use iolite_stats::{Histogram, KindBounds, RateBounds};
 
 const RAN_IO: DbOperation =
