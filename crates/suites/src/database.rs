@@ -117,8 +117,8 @@ fn few_syncs(
 #[cfg(test)]
 mod tests {
     use iolite_model::{
-        Cache, Device, DeviceCounters, Ending, Nanos, Outstanding, PhaseEnd, PhaseInfo, Physical, Stop,
-        TimedBy,
+        Cache, DbOperation, Device, DeviceCounters, Ending, Nanos, Outstanding, PhaseEnd, PhaseInfo,
+        Physical, Stop, TimedBy,
     };
     use iolite_stats::{Collector, Completion, Timetable, recorder};
 

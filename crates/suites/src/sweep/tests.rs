@@ -1,8 +1,8 @@
 //! The procedure on closed-form servers.
 
 use iolite_model::{
-    Bytes, Cache, ErrorClass, ErrorTally, Event, Fitness, Iops, OpKind, Outstanding, PhaseEnd, PhaseInfo,
-    RunInfo, Sink,
+    Bytes, Cache, DbOperation, ErrorClass, ErrorTally, Event, Fitness, Iops, OpKind, Outstanding, PhaseEnd,
+    PhaseInfo, RunInfo, Sink,
 };
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 
