@@ -41,14 +41,6 @@ fn made_up(id: &'static str, operation: DbOperation, jobs: &[u64]) -> MadeUp {
     MadeUp { id, operation, url: "sqlite:/data/ran", jobs: jobs.to_vec(), ending: Some(Ending::Completed) }
 }
 
-fn kinds(operation: DbOperation) -> &'static [OpKind] {
-    match operation {
-        DbOperation::RanRead => &[OpKind::Read],
-        DbOperation::RanWrite { .. } => &[OpKind::Write, OpKind::Commit],
-        DbOperation::RanIo { .. } => &[OpKind::Read, OpKind::Write, OpKind::Commit],
-    }
-}
-
 /// Operations of 1 ms, 2 ms, 3 ms and so on, up to `operations`.
 fn op(kind: OpKind, operations: u64) -> OpTotals {
     let mut response = Histogram::new();
@@ -115,7 +107,9 @@ impl MadeUp {
             seed: 1,
             timed_by: TimedBy::Client,
         };
-        let all: Vec<OpTotals> = kinds(self.operation)
+        let all: Vec<OpTotals> = self
+            .operation
+            .kinds()
             .iter()
             .flat_map(|&kind| self.jobs.iter().map(move |&operations| op(kind, operations)))
             .collect();
@@ -138,7 +132,7 @@ impl MadeUp {
         let mut events: Vec<Event> = (0u32..)
             .zip(&self.jobs)
             .map(|(worker, &operations)| {
-                let ops = kinds(self.operation).iter().map(|&kind| op(kind, operations)).collect();
+                let ops = self.operation.kinds().iter().map(|&kind| op(kind, operations)).collect();
                 let length = Nanos(2 * SECOND);
                 Event::Worker(WorkerTotals { phase: 0, worker, length, ops, percentiles: Vec::new() })
             })

@@ -36,6 +36,8 @@ pub struct DbTask {
 pub enum DbOperation {
     /// Reads of random physical blocks by number.
     RanRead,
+    /// Reads of the same blocks in ascending order: each session scans its part, again and again.
+    Scan,
     /// Transactions of `transaction_length` sets of random subscripts, each followed by a pause of `hang`.
     RanWrite {
         /// Sets per transaction.
@@ -59,6 +61,7 @@ impl DbOperation {
     pub fn name(self) -> &'static str {
         match self {
             DbOperation::RanRead => "RanRead",
+            DbOperation::Scan => "sequential scan",
             DbOperation::RanWrite { .. } => "RanWrite",
             DbOperation::RanIo { .. } => "RanIO",
         }
@@ -68,6 +71,7 @@ impl DbOperation {
     pub fn does(self) -> String {
         match self {
             DbOperation::RanRead => "reads blocks by number, at random".to_owned(),
+            DbOperation::Scan => "reads its part of the blocks by number, in ascending order".to_owned(),
             DbOperation::RanWrite { transaction_length, hang } => {
                 format!("{}, at random, {}", transactions(transaction_length), pause(hang))
             }
@@ -84,7 +88,7 @@ impl DbOperation {
     /// Percentage of its cycles that are reads of blocks; the others are transactions of sets.
     pub fn read_percent(self) -> u8 {
         match self {
-            DbOperation::RanRead => 100,
+            DbOperation::RanRead | DbOperation::Scan => 100,
             DbOperation::RanWrite { .. } => 0,
             DbOperation::RanIo { read_percent, .. } => read_percent,
         }
@@ -93,7 +97,7 @@ impl DbOperation {
     /// Operations of a cycle, and the pause after it; `None` where it has no cycles.
     pub fn cycle(self) -> Option<(u32, Nanos)> {
         match self {
-            DbOperation::RanRead => None,
+            DbOperation::RanRead | DbOperation::Scan => None,
             DbOperation::RanWrite { transaction_length, hang }
             | DbOperation::RanIo { transaction_length, hang, .. } => Some((transaction_length, hang)),
         }

@@ -18,9 +18,13 @@ pub(crate) trait Operation: Args {
     fn operation(&self) -> DbOperation;
 }
 
-/// RanRead has nothing to choose.
+/// What RanRead does.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct ReadOptions {}
+pub(crate) struct ReadOptions {
+    /// Read the blocks in ascending order instead of at random: each job scans its part of them
+    #[arg(long)]
+    pub(crate) sequential: bool,
+}
 
 /// What RanWrite does.
 #[derive(Debug, Clone, Args)]
@@ -49,7 +53,7 @@ impl Operation for ReadOptions {
     const TOOL: Tool = Tool::RanRead;
 
     fn operation(&self) -> DbOperation {
-        DbOperation::RanRead
+        if self.sequential { DbOperation::Scan } else { DbOperation::RanRead }
     }
 }
 

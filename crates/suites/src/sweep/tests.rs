@@ -91,7 +91,7 @@ fn dice(number: u64) -> f64 {
 fn cycle(operation: DbOperation) -> Vec<OpKind> {
     let sets = || std::iter::repeat_n(OpKind::Write, 10).chain([OpKind::Commit]);
     match operation {
-        DbOperation::RanRead => vec![OpKind::Read],
+        DbOperation::RanRead | DbOperation::Scan => vec![OpKind::Read],
         DbOperation::RanWrite { .. } => sets().collect(),
         DbOperation::RanIo { .. } => sets().chain(std::iter::repeat_n(OpKind::Read, 10)).collect(),
     }
