@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use iolite_model::{Bytes, Durability, Event, Physical, Stop};
+use iolite_model::{Bytes, DbOperation, Durability, Event, OpKind, Physical, Stop};
 
 use super::*;
 use iolite_db::{Files, Instance, Result};

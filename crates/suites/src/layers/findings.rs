@@ -1,7 +1,8 @@
 //! The tables of a comparison of layers, and where the time goes.
 
 use iolite_model::{
-    CacheStamp, Nanos, OpKind, Quantile, ResultTable, TableCell, TableColumn, TableRow, TableUnit, Usage,
+    Bandwidth, CacheStamp, Nanos, OpKind, Quantile, ResultTable, TableCell, TableColumn, TableRow, TableUnit,
+    Usage,
 };
 use iolite_results::Run;
 use iolite_stats::{Direction, Estimate, PhaseResult};
@@ -14,6 +15,7 @@ struct Cost {
     /// Mean response time in nanoseconds, its interval including drift between the windows.
     mean: Estimate,
     p99: Option<Estimate>,
+    /// Operations per second; bytes per second of a scan, whose reads are not of one size in all layers.
     rate: Estimate,
     /// CPU time of this program for each operation, in nanoseconds.
     cpu: Option<f64>,
@@ -50,8 +52,10 @@ fn cost(layers: &Layers, run: &Run, path: Path, shape: Shape) -> Option<Cost> {
         let own = window.summary(kind)?;
         Some((own.operations as f64, own.mean.value * own.operations as f64))
     });
+    let scan = shape == Shape::Scan;
     let rate = of_windows(Direction::HigherIsBetter, &|window| {
-        Some((window.totals.measured as f64 / 1e9, window.totals.operations(kind) as f64))
+        let amount = if scan { window.totals.bytes(kind) } else { window.totals.operations(kind) };
+        Some((window.totals.measured as f64 / 1e9, amount as f64))
     });
     let used = windows.iter().filter_map(|window| run.of_phase::<Usage>(window.info.index));
     let used: Vec<f64> = used.map(|usage| (usage.user.0 + usage.system.0) as f64).collect();
@@ -68,7 +72,7 @@ fn cost(layers: &Layers, run: &Run, path: Path, shape: Shape) -> Option<Cost> {
         path,
         mean: mean.unwrap_or(summary.mean),
         p99: merged.quantile(kind, Quantile(0.99)),
-        rate: rate.unwrap_or(summary.rate),
+        rate: rate?,
         cpu,
         device,
         stamp: merged.end.cache.stamp(),
@@ -95,7 +99,11 @@ fn table(layers: &Layers, shape: Shape, knee: u32, costs: &[Cost]) -> ResultTabl
     let mut columns = vec![
         column("mean", TableUnit::Nanoseconds),
         column("p99", TableUnit::Nanoseconds),
-        column(if reads { "IOPS" } else { "commits/s" }, TableUnit::PerSecond),
+        match shape {
+            Shape::Scan => column("throughput", TableUnit::BytesPerSecond),
+            Shape::Commit => column("commits/s", TableUnit::PerSecond),
+            _ => column("IOPS", TableUnit::PerSecond),
+        },
         column("CPU", TableUnit::Nanoseconds),
         column("device", TableUnit::Bytes),
     ];
@@ -136,8 +144,28 @@ fn sentences(layers: &Layers, shape: Shape, costs: &[Cost]) -> Vec<String> {
     pairs.map(|(below, above)| sentence(layers, shape, below, above)).collect()
 }
 
+/// How fast a layer scans, relative to the one below it.
+fn scanned(name: impl Fn(&Cost) -> String, below: &Cost, above: &Cost) -> String {
+    let ratio = above.rate.value / below.rate.value;
+    let relative = |of: &Estimate| (of.high - of.low) / 2.0 / of.value;
+    let uncertain = ratio * relative(&above.rate).hypot(relative(&below.rate));
+    let rate = |cost: &Cost| Bandwidth(cost.rate.value).to_string();
+    format!(
+        "A scan of {} has {}, {:.0} ± {:.0} % of the throughput of {} ({}).",
+        name(above),
+        rate(above),
+        ratio * 100.0,
+        uncertain * 100.0,
+        name(below),
+        rate(below),
+    )
+}
+
 fn sentence(layers: &Layers, shape: Shape, below: &Cost, above: &Cost) -> String {
     let name = |cost: &Cost| tasks::path_name(&layers.options, cost.path);
+    if shape == Shape::Scan {
+        return scanned(name, below, above);
+    }
     let time = |nanos: f64| Nanos(nanos.abs().round() as u64).to_string();
     let what = if shape == Shape::Commit { "commit" } else { "read" };
     let (whole, part) = (time(above.mean.value), time(below.mean.value));

@@ -54,8 +54,8 @@ pub(super) fn own_database(options: &LayersOptions) -> DatabaseSize {
     DatabaseSize { globals: 1, subscripts, size: options.size }
 }
 
-/// A window of a shape through a layer; `None` where the layer does not have it: the device is not written, and databases have no
-/// scan that reads no cache.
+/// A window of a shape through a layer; `None` where the layer does not have it: the device is not written, nor a database
+/// without a global.
 pub(super) fn window(options: &LayersOptions, path: Path, shape: Shape, knee: u32) -> Option<Task> {
     match path {
         Path::Database(number) => inside(options, number, shape, knee),
@@ -172,7 +172,8 @@ fn inside(options: &LayersOptions, number: usize, shape: Shape, knee: u32) -> Op
         Shape::Commit if database.writes => {
             (DbOperation::RanWrite { transaction_length: 1, hang: Nanos(0) }, 1)
         }
-        Shape::Commit | Shape::Scan => return None,
+        Shape::Scan => (DbOperation::Scan, 1),
+        Shape::Commit => return None,
     };
     Some(Task::Database(DbTask {
         name: name(options, Path::Database(number), shape, knee),
