@@ -60,7 +60,7 @@ fn a_run_that_is_killed_has_kept_its_promises_until_somebody_breaks_them() {
         drop(child);
         let checked = durability(directory.path(), &["check", &notes]).output().unwrap();
         assert_eq!(checked.status.code(), Some(0), "{method}: {}{}", stdout(&checked), stderr(&checked));
-        assert!(stdout(&checked).starts_with("Kept: none of "), "{}", stdout(&checked));
+        assert!(stdout(&checked).starts_with("OK: none of "), "{}", stdout(&checked));
         let shown =
             Command::new(IOLITE).args(["results", "show"]).env("XDG_DATA_HOME", directory.path()).output();
         assert_eq!(stdout(&shown.unwrap()), stdout(&checked));

@@ -54,7 +54,7 @@ fn a_result_of_the_installed_fio_is_explained() {
         }
         let text = printed(&explain(&[], &result));
         for part in [
-            "a result of fio's, 1 job",
+            "a result of fio, 1 job",
             "job 1: buffered",
             "iodepth=16 had no effect",
             "no direct=1",
@@ -115,7 +115,7 @@ fn a_job_is_explained_before_it_is_run() {
     fs::write(&job, &text).unwrap();
     let explained = printed(&explain(&[], &job));
     for part in
-        ["1 task", "1 MiB in all", "DESTROYS", "its contents are lost", "zeros are written", "page cache"]
+        ["1 task", "1 MiB in total", "DESTROYS", "its contents are lost", "zeros are written", "page cache"]
     {
         assert!(explained.contains(part), "{part}: {explained}");
     }

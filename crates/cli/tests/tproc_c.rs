@@ -144,7 +144,7 @@ fn servers_are_measured_by_their_own_counters() {
         for way in [&[][..], &["--client-side"]] {
             let printed = subject.done(&[&SHORT[..], &["--users", "2"], way].concat());
             let text = plain(&printed);
-            assert!(text.contains("as many as this program has committed"), "{server} {way:?}: {text}");
+            assert!(text.contains("as many as iolite has committed"), "{server} {way:?}: {text}");
             assert!(text.contains("TPM") && text.contains("active sessions:"), "{text}");
             subject.shows_again(&printed);
         }

@@ -81,7 +81,7 @@ impl PhaseTask for MetadataTask {
     }
 
     fn rate_word(&self) -> &'static str {
-        "a second"
+        "per second"
     }
 }
 

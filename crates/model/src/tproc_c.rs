@@ -51,7 +51,7 @@ impl PhaseTask for TprocCTask {
     }
 
     fn rate_word(&self) -> &'static str {
-        "a second"
+        "per second"
     }
 }
 

@@ -30,8 +30,9 @@ pub enum Warning {
     },
     /// The database is small beside the memory.
     #[error(
-        "the database ({database}) is smaller than twice the memory of this host ({memory}): reads may be served by a cache; see \
-         the share that reached the device, or purge the database and set it up with --size {wanted} or more"
+        "the database ({database}) is smaller than twice the memory of this host ({memory}): reads may be \
+         served by a cache; check the share that reached the device, or purge the database and set it up with \
+         --size {wanted} or more"
     )]
     SmallDatabase {
         /// Size of its data files.
@@ -62,8 +63,8 @@ pub enum Warning {
     },
     /// The device did much more than was asked of it.
     #[error(
-        "during `{phase}` the device transferred {device} for {requested} requested: it is used by others, or reads are \
-         amplified; repeat the check when it is idle"
+        "during `{phase}` the device transferred {device} for {requested} requested: other programs use it, \
+         or reads are amplified; repeat the check when the device is idle"
     )]
     ForeignLoad {
         /// The phase.
@@ -75,7 +76,8 @@ pub enum Warning {
     },
     /// The medium is memory.
     #[error(
-        "{device} keeps its data in memory and loses it at the next restart: measure the storage that the database will use"
+        "{device} keeps its data in memory and loses it at the next restart: measure the storage that the \
+         database will use"
     )]
     Volatile {
         /// The device or file system.
@@ -136,7 +138,7 @@ pub enum Warning {
     },
     /// The user asked for the page cache.
     #[error(
-        "measured through the page cache (--buffered): operations that it serves say nothing about the storage"
+        "measured through the page cache (--buffered): operations that it serves do not measure the storage"
     )]
     ThroughCache,
     /// A plateau that is equal at all depths and sizes.
@@ -173,8 +175,8 @@ pub enum Warning {
     },
     /// What a check of this size and length cannot see.
     #[error(
-        "not excluded: a cache of the device, controller or host that holds {span}, and burst credits that last longer than \
-         {time}; use a larger --budget-space and --budget-time, or --thorough"
+        "not excluded: a cache of the device, controller or host that can hold {span}, and burst credits that \
+         last longer than {time}; use a larger --budget-space and --budget-time, or --thorough"
     )]
     NotExcluded {
         /// Size of the data file.
@@ -226,8 +228,8 @@ pub enum Warning {
     },
     /// The program was not run.
     #[error(
-        "the program did not run for {length}, {at} after the start of the run: it was stopped (SIGSTOP, Ctrl-Z), or the host was \
-         suspended or had no CPU for it; a stall at that time is not the device's"
+        "iolite did not run for {length}, {at} after the start of the run: it was stopped (SIGSTOP, Ctrl-Z), \
+         or the host was suspended or had no CPU for it; a stall at that time is not caused by the device"
     )]
     Suspended {
         /// When, since the start of the run.
@@ -272,9 +274,9 @@ pub enum Warning {
     },
     /// Commits were to be durable, and too few synchronisations were counted for that.
     #[error(
-        "`{phase}`: {commits} commits were to be durable, but the {counter} counted only {syncs} {what}, fewer than one for each \
-         {jobs} commits: commits were not synchronised, or only into a cache; check the database's durability settings, and \
-         whether its file system is mounted with barriers"
+        "`{phase}`: {commits} commits should be durable, but the {counter} counted only {syncs} {what}, fewer \
+         than one per {jobs} commits: commits were not synchronised, or only to a cache; check the database's \
+         durability settings, and whether its file system is mounted with barriers"
     )]
     FewSyncs {
         /// The phase.
@@ -321,9 +323,9 @@ pub enum Warning {
     },
     /// Jobs were busy with operations for less time than there was.
     #[error(
-        "`{phase}`: operations account for {busy:.1} of {jobs} jobs (throughput x response time): the remaining time passed \
-         between operations, in this program, on the way to the database or in waiting for CPU, and is not part of any response \
-         time; use fewer jobs, or more CPUs on both sides"
+        "`{phase}`: operations account for {busy:.1} of {jobs} jobs (throughput x response time): the \
+         remaining time was spent between operations (in iolite, on the connection to the database, or \
+         waiting for a CPU) and is not part of any response time; use fewer jobs, or more CPUs on both sides"
     )]
     UnaccountedTime {
         /// The phase.

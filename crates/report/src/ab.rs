@@ -47,7 +47,8 @@ pub fn text(report: &AbReport<'_>, style: Style) -> String {
     let styler = Styler(style);
     let terms = &report.concluded.terms;
     let version = styler.clean(&report.run.info.version);
-    let mut out = styler.paint(Emphasis::Strong, &format!("iolite {version}: two jobs in turns")) + "\n";
+    let mut out =
+        styler.paint(Emphasis::Strong, &format!("iolite {version}: two jobs, run alternately")) + "\n";
     out += &machine::describe(&report.run.info, report.run.calibration.as_ref(), styler);
     out += &styler.item("A  ", 3, &terms.jobs.0);
     out += &styler.item("B  ", 3, &terms.jobs.1);
@@ -116,12 +117,13 @@ fn said(report: &AbReport<'_>, styler: Styler) -> String {
         }
         (_, AbEnd::Alike) => (
             Emphasis::Strong,
-            format!("no difference shown in {figure}: after {pairs}, one of {detect} is excluded."),
+            format!("no difference shown in {figure}: after {pairs}, a difference of {detect} is excluded."),
         ),
         _ => (
             Emphasis::Strong,
             format!(
-                "no difference shown in {figure} after {pairs}; one of {detect} is not excluded: repeat with more."
+                "no difference shown in {figure} after {pairs}; a difference of {detect} is not excluded: repeat with \
+         more pairs."
             ),
         ),
     };

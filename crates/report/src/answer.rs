@@ -58,7 +58,7 @@ pub(crate) fn reasons(verdict: &Verdict, styler: Styler) -> String {
             Fitness::Unfit => styler.glyph("✗", "x"),
         };
         let label = format!("  {} ", styler.paint(ink(*fitness), mark));
-        out += &styler.item(&label, 4, format_args!("{what}: {measured}; asked {asked}"));
+        out += &styler.item(&label, 4, format_args!("{what}: {measured}; required: {asked}"));
         for reservation in reservations {
             out += &styler.item("      - ", 8, reservation);
         }

@@ -125,22 +125,22 @@ fn answer(comparison: &Comparison, styler: Styler) -> String {
         format!("{said} in any of {}", count(all as u64, "figure", "figures"))
     } else {
         format!(
-            "{said}: of {} compared, {better} are better and {worse} worse",
+            "{said}: of {} compared, {better} better and {worse} worse",
             count(all as u64, "figure", "figures")
         )
     };
     let mut out = styler.paint(ink, "ANSWER: ");
     out += &styler.item("", 8, format!("{counted}{}.", scope(comparison.covers)));
     if comparison.covers == Covers::WithinRuns {
-        let text = "The intervals cover only the variation within one run of each side. Another run of the same may differ \
-                    by more.";
+        let text = "The intervals cover only the variation within one run of each side. Other runs of the same workload \
+         may differ by more.";
         out += &styler.item("", 0, text);
     }
     if let Some(repeats) = comparison.repeats {
         let text = format!(
-            "To show a difference of {} in rate or mean in nine cases of ten: {repeats} runs of each side, {}",
+            "To detect a difference of {} in rate or mean with a probability of 90 %: {repeats} runs of each side, {}",
             percent(comparison.detect).trim_start_matches('+'),
-            "taken in turns (`iolite ab` does that), compared with `--before A... --after B...`."
+            "run alternately (as `iolite ab` does), compared with `--before A... --after B...`."
         );
         out += &styler.item("", 0, text);
     }

@@ -32,7 +32,7 @@ fn answer(found: &Findings, styler: Styler) -> String {
     let acknowledged = count(found.acknowledged);
     let (ink, title) = match (found.lost, found.acknowledged) {
         (_, 0) => (Emphasis::Caution, format!("No result: no {what} were acknowledged")),
-        (0, _) => (Emphasis::Good, format!("Kept: none of {acknowledged} acknowledged {what} is missing")),
+        (0, _) => (Emphasis::Good, format!("OK: none of {acknowledged} acknowledged {what} is missing")),
         (lost, _) => (Emphasis::Bad, format!("LOST: {} of {acknowledged} acknowledged {what}", count(lost))),
     };
     let mut text = styler.paint(ink, &title) + "\n";
@@ -41,7 +41,7 @@ fn answer(found: &Findings, styler: Styler) -> String {
         text += &styler.item(
             "",
             0,
-            format!("{} were checked; {replaced} had been replaced by later ones.", count(found.judged)),
+            format!("{} were checked; {replaced} had been overwritten by later ones.", count(found.judged)),
         );
     }
     if found.ended {
@@ -68,7 +68,7 @@ fn what_was_done(found: &Findings, styler: Styler) -> String {
         Method::Overwrite => "written over older blocks, fdatasync",
         Method::Dsync => "written over older blocks with O_DSYNC",
         Method::Rename => "new file, fsync, renamed over the old one, fsync of the directory",
-        Method::Commit => "one row inserted and committed, as the database is configured",
+        Method::Commit => "one row inserted and committed, with the durability settings of the database",
     };
     let mut text = line(styler, "where", &plan.place) + &line(styler, "each", how);
     if plan.method != Method::Commit {
@@ -102,9 +102,13 @@ fn losses(found: &Findings, styler: Styler) -> String {
         text += &styler.item("- ", 2, what);
     }
     if found.lost > 0 {
-        text += &styler.item("", 0, "A flush is not carried out between iolite and the medium: a volatile cache \
-            (hdparm -W, smartctl -g wcache), a controller without battery, nobarrier, a hypervisor's cache mode (writeback, \
-            unsafe), fsync=off or a relaxed commit in the database.");
+        text += &styler.item(
+            "",
+            0,
+            "A flush does not reach the medium. Possible causes are a volatile cache (hdparm -W, smartctl -g \
+         wcache), a controller without a battery, nobarrier, the cache mode of a hypervisor (writeback, \
+         unsafe), fsync=off, or a relaxed commit in the database.",
+        );
     }
     text
 }
@@ -139,7 +143,7 @@ mod tests {
         let style = Style { color: false, unicode: true, width: 100 };
         let kept = text(&found(0), style);
         assert!(
-            kept.starts_with("Kept: none of 1,000 acknowledged writes is missing\n256 were checked"),
+            kept.starts_with("OK: none of 1,000 acknowledged writes is missing\n256 were checked"),
             "{kept}"
         );
         let lost = text(&found(3), style);

@@ -59,7 +59,7 @@ fn sentence(name: &str, knee: &Knee, word: &str) -> String {
     let limit = if knee.saturated {
         format!("plateau {plateau}")
     } else {
-        format!("no plateau yet, most seen {plateau}")
+        format!("no plateau yet, maximum measured {plateau}")
     };
     format!(
         "{name}: {} {word} ({} to {}, 95 %), {}; {limit}",

@@ -84,7 +84,7 @@ pub fn text(report: &LatencyReport, style: Style) -> String {
     let styler = Styler(style);
     let version = styler.clean(&report.run.version);
     let directory = styler.clean(report.run.storage.directory.display());
-    let title = format!("iolite {version}: the largest load under a bound, on {directory}");
+    let title = format!("iolite {version}: highest load within a response time bound, on {directory}");
     let header = styler.paint(Emphasis::Strong, &title)
         + "\n"
         + &machine::describe(&report.run, report.calibration.as_ref(), styler);
@@ -104,7 +104,7 @@ fn asked(report: &LatencyReport, styler: Styler) -> String {
         LoadParameter::Depth { max } => (format!(", up to {max}"), "operations outstanding"),
         LoadParameter::Rate { max, .. } => {
             let max = max.map_or(String::new(), |max| format!(", up to {max}"));
-            (format!("{max}, with {} outstanding at most", report.task.concurrency), "operations a second")
+            (format!("{max}, with {} outstanding at most", report.task.concurrency), "operations per second")
         }
     };
     let ramp = if report.target.ramp.0 > 0 {
@@ -204,7 +204,7 @@ fn conclusion(report: &LatencyReport, styler: Styler) -> String {
             facts.extend(sure(*low, *high));
             let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
             let more = if *limited { "the maximum was reached" } else { "not with more" };
-            let text = format!("{quantile} stays within {bound} up to {}{facts}; {more}", rendered(*load));
+            let text = format!("{quantile} is within {bound} up to {}{facts}; {more}", rendered(*load));
             item(Emphasis::Good, "ANSWER: ", text)
         }
     }

@@ -102,7 +102,7 @@ impl Live {
             index: info.index,
             name: escaped(info.task.name()),
             label: label(&info.task),
-            unit: if info.task.layer() == Layer::Metadata { "a second" } else { "IOPS" },
+            unit: if info.task.layer() == Layer::Metadata { "per second" } else { "IOPS" },
             latest: (Nanos(0), Nanos(0), Counts::default()),
             measured: Counts::default(),
         });

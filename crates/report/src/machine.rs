@@ -56,13 +56,13 @@ pub(crate) fn describe(run: &RunInfo, calibration: Option<&Calibration>, styler:
     out += &line(styler, "host", host_line(host));
     if let Some(calibration) = calibration {
         let text = format!(
-            "clock {}: {:.1} ns a reading, steps of {}; measuring loop {:.0} ns an operation",
+            "clock {}: {:.1} ns per reading, resolution {}; measuring loop {:.0} ns per operation",
             calibration.clock,
             calibration.clock_cost_ns,
             calibration.clock_resolution,
             calibration.loop_cost_ns
         );
-        out += &line(styler, "own cost", text);
+        out += &line(styler, "overhead", text);
     }
     out
 }
@@ -154,7 +154,7 @@ fn facts(device: &Device, is_virtual: bool) -> Vec<String> {
     facts.extend(device.write_cache.as_ref().map(|cache| format!("cache {cache}")));
     facts.extend(device.rotational.map(|rotational| {
         match (rotational, is_virtual) {
-            (true, true) => "rotational flag set (virtual disks often say so falsely)",
+            (true, true) => "rotational flag set (often incorrect for virtual disks)",
             (true, false) => "rotating",
             (false, _) => "not rotating",
         }

@@ -23,7 +23,7 @@ pub(crate) fn text(run: &Run, style: Style) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    styler.paint(Emphasis::Strong, "while it ran") + "\n" + &lines.concat()
+    styler.paint(Emphasis::Strong, "during the run") + "\n" + &lines.concat()
 }
 
 /// The first and the last reading, where there are enough in between.
@@ -54,7 +54,7 @@ fn pressure(run: &Run) -> Option<String> {
     };
     let parts: Vec<_> =
         [("cpu", "CPUs"), ("io", "I/O"), ("memory", "memory")].into_iter().filter_map(of).collect();
-    (!parts.is_empty()).then(|| format!("some task waited {} of the time", parts.join(", ")))
+    (!parts.is_empty()).then(|| format!("share of the time in which a task waited: {}", parts.join(", ")))
 }
 
 fn memory(run: &Run) -> Option<String> {
@@ -94,7 +94,7 @@ fn cost(run: &Run) -> Option<String> {
     let (first, last) = ends(run.readings.of("sampler", ""))?;
     let share = last.rate(first, "cpu_seconds")?;
     let left_out = match last.value("skipped") {
-        Some(skipped) if skipped > 0.0 => format!("; {skipped:.0} samples were left out"),
+        Some(skipped) if skipped > 0.0 => format!("; {skipped:.0} samples were skipped"),
         _ => String::new(),
     };
     Some(format!("{:.3} % of one CPU{left_out}", share * 100.0))
@@ -138,7 +138,7 @@ mod tests {
     fn means_of_what_was_sampled_are_shown() {
         let text = text(&sampled(5), STYLE);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "while it ran");
+        assert_eq!(lines[0], "during the run");
         for part in [
             "system",
             "12.5 % for I/O",

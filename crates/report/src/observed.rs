@@ -172,7 +172,7 @@ pub fn text(report: &ObservedReport, style: Style) -> String {
 
 fn table(lines: &[Line], styler: Styler) -> String {
     if lines.is_empty() {
-        return "no readings: observe for longer than the interval\n".to_owned();
+        return "no readings: observe for a time longer than the interval\n".to_owned();
     }
     let cells = |line: &Line| [line.mean(), line.quantile(0.5), line.quantile(0.95), line.quantile(1.0)];
     let rows: Vec<[String; 6]> = std::iter::once(["", "", "mean", "p50", "p95", "max"].map(str::to_owned))

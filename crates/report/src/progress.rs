@@ -184,7 +184,7 @@ fn amount(unit: ProgressUnit, value: u64) -> String {
 fn speed(unit: ProgressUnit, rate: f64) -> Option<String> {
     (rate > 0.0 && rate.is_finite()).then(|| match unit {
         ProgressUnit::Bytes => Bandwidth(rate).to_string(),
-        ProgressUnit::Subscripts | ProgressUnit::Rows => format!("{} a second", Iops(rate)),
+        ProgressUnit::Subscripts | ProgressUnit::Rows => format!("{} per second", Iops(rate)),
     })
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn text(run: &Run, terms: &PtsTerms, style: Style) -> String {
     let styler = Styler(style);
     let version = styler.clean(&run.info.version);
     let target = styler.clean(terms.target.display());
-    let title = format!("iolite {version}: SNIA performance test specification on {target}");
+    let title = format!("iolite {version}: SNIA Performance Test Specification on {target}");
     let mut header = styler.paint(Emphasis::Strong, &title) + "\n";
     header += &machine::describe(&run.info, run.calibration.as_ref(), styler);
     header += &settings(terms, styler);
@@ -53,8 +53,8 @@ fn settings(terms: &PtsTerms, styler: Styler) -> String {
     let purge =
         if terms.purges { "purged by discarding all blocks" } else { "not purged: discard is not supported" };
     let text = format!(
-        "active range {}, {} threads with {} outstanding operations each, rounds of {} a cell, window of {} rounds, at most {}; \
-         {purge}",
+        "active range {}, {} threads with {} outstanding operations each, {} per cell and round, window of {} \
+         rounds, at most {}; {purge}",
         terms.span, terms.threads, terms.depth, terms.cell, terms.window, terms.max_rounds
     );
     let mut out = machine::line(styler, "settings", text);
@@ -163,9 +163,9 @@ fn short(test: PtsTest, value: f64) -> String {
 
 fn unit(test: PtsTest) -> &'static str {
     match test {
-        PtsTest::Iops | PtsTest::WriteSaturation => "operations a second",
+        PtsTest::Iops | PtsTest::WriteSaturation => "operations per second",
         PtsTest::Latency => "mean response time",
-        PtsTest::Throughput => "MiB a second",
+        PtsTest::Throughput => "MiB per second",
     }
 }
 

@@ -55,7 +55,8 @@ pub(crate) fn table(report: &Report, styler: Styler) -> String {
     let unresolved = rows.iter().any(|row| row.is_unresolved);
     let knee = styler.glyph("▸", ">");
     let mut legend = styler.clean(format_args!(
-        "load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate, within this run; times: response"
+        "load: outstanding operations, or jobs of the database; ±: 95 % interval of the rate, within this \
+         run; times: response"
     ));
     if rows.iter().any(|row| row.is_knee) {
         legend += &format!("; {knee} knee");
@@ -64,10 +65,10 @@ pub(crate) fn table(report: &Report, styler: Styler) -> String {
         legend += "; -: too few operations";
     }
     if windows > 1 {
-        legend += &format!("; loads that are judged: up to {windows} windows each, as one");
+        legend += &format!("; judged loads: up to {windows} windows each, combined");
     }
     if let Some(span) = random_span(report) {
-        legend += &format!("; random I/O spans {span}");
+        legend += &format!("; random I/O over {span}");
     }
     if let Some(found) = &report.preconditioned {
         let steady = if found.steady { "steady" } else { "not steady" };

@@ -88,7 +88,7 @@ pub(crate) fn extent(task: &Task) -> String {
     let stop = stop(task.stop());
     parts.push(if stop.is_empty() { "to its end".to_owned() } else { stop.join(" or ") });
     if task.ramp().0 > 0 {
-        parts.push(format!("after a ramp of {} that is left out", task.ramp()));
+        parts.push(format!("after a ramp of {}, which is not measured", task.ramp()));
     }
     if let Task::File(task) = task {
         parts.extend(FileWords::of(task).extent);
@@ -104,14 +104,14 @@ fn stop(stop: Stop) -> Vec<String> {
     ends.extend(bytes.map(|bytes| format!("until {bytes}")));
     ends.extend(operations.map(|operations| format!("until {} operations", count(operations))));
     ends.extend(loops.map(|loops| match loops {
-        1 => "once through the target's size".to_owned(),
-        _ => format!("until {loops} times the target's size"),
+        1 => "once over the target size".to_owned(),
+        _ => format!("{loops} times over the target size"),
     }));
     ends.extend(worker_bytes.map(|bytes| format!("until {bytes} of each worker")));
     ends.extend(worker_operations.map(|n| format!("until {} operations of each worker", count(n))));
     ends.extend(written.map(|bytes| format!("until {bytes} are written")));
     ends.extend(full.then(|| "until there is no space left".to_owned()));
-    ends.extend(in_flight.then(|| "counting what is in flight then".to_owned()));
+    ends.extend(in_flight.then(|| "including operations in flight then".to_owned()));
     ends
 }
 
@@ -257,14 +257,14 @@ fn law(law: &SizeLaw) -> String {
 
 fn access(access: &Access) -> String {
     match access {
-        Access::Sequential => "one after the other".to_owned(),
-        Access::SequentialSkip { hole } => format!("one after the other, leaving out {hole} after each"),
+        Access::Sequential => "sequential".to_owned(),
+        Access::SequentialSkip { hole } => format!("sequential, skipping {hole} after each"),
         Access::SequentialBack { step } => format!("each {step} back from the end of the one before"),
         Access::Backwards => "backwards".to_owned(),
         Access::Strided { stride } => format!("every {stride}"),
         Access::Runs { blocks } => format!("in runs of {blocks} from random ones"),
         Access::Random => "at random".to_owned(),
-        Access::Covering => "at random, each block once a round".to_owned(),
+        Access::Covering => "at random, each block once per round".to_owned(),
         Access::Zipf { theta } => format!("at random by Zipf's law ({theta})"),
         Access::Pareto { h } => format!("at random, self-similar ({h})"),
         Access::Normal { deviation_percent } => {
@@ -272,7 +272,7 @@ fn access(access: &Access) -> String {
         }
         Access::Zoned(zones) => {
             let zone = |zone: &iolite_model::Zone| match zone.size {
-                ZoneSize::Percent(percent) => format!("{} % in {percent} % of the span", zone.io_percent),
+                ZoneSize::Percent(percent) => format!("{} % in {percent} % of the range", zone.io_percent),
                 ZoneSize::Bytes(bytes) => format!("{} % in {bytes}", zone.io_percent),
             };
             format!("at random in zones ({})", zones.iter().map(zone).collect::<Vec<_>>().join(", "))
@@ -284,13 +284,13 @@ fn access(access: &Access) -> String {
             format!("at random with hot spots ({})", spots.iter().map(spot).collect::<Vec<_>>().join(", "))
         }
         Access::ZoneCycle(cycle) => {
-            let order = if cycle.random { "at random" } else { "one after the other" };
+            let order = if cycle.random { "at random" } else { "sequential" };
             let skip = if cycle.skip.0 > 0 { format!(", {} apart", cycle.skip) } else { String::new() };
             format!("{order} in zones of {}, {} in each{skip}", cycle.range, cycle.amount)
         }
         Access::Append => "at the end of the growing file".to_owned(),
         Access::Trace(trace) => {
-            format!("{} operations of a trace in their order", count(trace.operations().len() as u64))
+            format!("{} operations of a trace in recorded order", count(trace.operations().len() as u64))
         }
     }
 }
@@ -298,7 +298,7 @@ fn access(access: &Access) -> String {
 fn regions(regions: Regions) -> Option<String> {
     match regions {
         Regions::Natural => None,
-        Regions::Shared => Some("all workers over the whole span".to_owned()),
+        Regions::Shared => Some("all workers over the whole range".to_owned()),
         Regions::Slices => Some("each worker in a slice".to_owned()),
         Regions::Increment(bytes) => Some(format!("each worker {bytes} further on")),
     }
@@ -312,10 +312,10 @@ pub(crate) fn target(target: &Target) -> String {
             let made = match (file.create, file.preallocate) {
                 (true, true) => "created for the run, preallocated",
                 (true, false) => "created for the run, growing",
-                (false, _) => "there already",
+                (false, _) => "existing",
             };
             facts.push(made.to_owned());
-            let of = if file.per_worker { "a file for each worker: " } else { "" };
+            let of = if file.per_worker { "one file per worker: " } else { "" };
             format!("on {of}{} ({})", file.name.display(), facts.join(", "))
         }
         Target::Files(target) => match target.files.as_slice() {
@@ -325,7 +325,7 @@ pub(crate) fn target(target: &Target) -> String {
         Target::Existing(existing) => {
             let span = match (existing.offset, existing.size) {
                 (Bytes(0), Bytes(0)) => "all of it".to_owned(),
-                (offset, Bytes(0)) => format!("from {offset} on"),
+                (offset, Bytes(0)) => format!("from {offset}"),
                 (Bytes(0), size) => size.to_string(),
                 (offset, size) => format!("{size} from {offset}"),
             };
@@ -342,11 +342,11 @@ pub(crate) fn target(target: &Target) -> String {
 fn names(task: &MetadataTask) -> String {
     let MetadataTask { operation, files, files_per_directory, size, .. } = task;
     let what = match operation {
-        MetadataOperation::Create => "makes files",
-        MetadataOperation::Stat => "asks for files' attributes",
+        MetadataOperation::Create => "creates files",
+        MetadataOperation::Stat => "reads file attributes (stat)",
         MetadataOperation::Open => "opens and closes files",
         MetadataOperation::Unlink => "removes files",
-        MetadataOperation::Mkdir => "makes directories",
+        MetadataOperation::Mkdir => "creates directories",
         MetadataOperation::Rmdir => "removes directories",
     };
     let of = if size.0 > 0 && *operation == MetadataOperation::Create {
@@ -354,11 +354,11 @@ fn names(task: &MetadataTask) -> String {
     } else {
         String::new()
     };
-    let order = if task.random { "in no order" } else { "one after the other" };
+    let order = if task.random { "in no order" } else { "in order" };
     let durable = if task.sync { ", each made durable" } else { "" };
     let (files, tree) = (count(*files), task.tree.display());
     let in_each = count(*files_per_directory);
-    format!("{what}{of} {order}, {files} a thread, {in_each} a directory, in {tree}{durable}")
+    format!("{what}{of} {order}, {files} per thread, {in_each} per directory, in {tree}{durable}")
 }
 
 /// What makes written data durable.
@@ -451,16 +451,16 @@ fn contents(contents: &Contents) -> Vec<String> {
         parts.push(format!("{} % duplicates", contents.duplicate_percent));
     }
     if !contents.refill {
-        parts.push("the same buffers over and over".to_owned());
+        parts.push("the same buffers repeatedly".to_owned());
     }
     parts
 }
 
 fn verify(verify: &Verify) -> String {
     let when = match (verify.reads, verify.after) {
-        (true, true) => " (as it is read, and all after the phase)",
-        (true, false) => " (as it is read)",
-        (false, true) => " (all after the phase)",
+        (true, true) => " (during reads, and completely after the phase)",
+        (true, false) => " (during reads)",
+        (false, true) => " (completely after the phase)",
         (false, false) => "",
     };
     format!("verified by {}{when}", verify.check.name())
@@ -470,7 +470,7 @@ fn verify(verify: &Verify) -> String {
 fn batch(batch: Batch) -> Option<String> {
     let Batch { submit, complete_min, complete_max, low } = batch;
     let mut parts = Vec::new();
-    parts.extend((submit > 0).then(|| format!("handed over {submit} at a time")));
+    parts.extend((submit > 0).then(|| format!("submitted {submit} at a time")));
     match (complete_min, complete_max) {
         (1, 0) => {}
         (0, 0) => parts.push("polled for".to_owned()),
@@ -478,21 +478,21 @@ fn batch(batch: Batch) -> Option<String> {
         (min, 0) => parts.push(format!("reaped {min} or more at a time")),
         (min, max) => parts.push(format!("reaped {min} to {max} at a time")),
     }
-    parts.extend((low > 0).then(|| format!("filled again at {low}")));
+    parts.extend((low > 0).then(|| format!("refilled at {low}")));
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 fn arrival(arrival: Arrival, mix: Mix) -> String {
     match arrival {
-        Arrival::Closed => "each as soon as an earlier one is back".to_owned(),
+        Arrival::Closed => "each as soon as an earlier one completes".to_owned(),
         Arrival::Poisson(rate) => format!("{rate} per second with random arrivals"),
-        Arrival::Constant(rate) => format!("{rate} per second at equal distances"),
+        Arrival::Constant(rate) => format!("{rate} per second at equal intervals"),
         Arrival::Bursts { rate, operations } => format!("{rate} per second in bursts of {operations}"),
-        Arrival::ConstantBytes(rate) => format!("{rate} at equal distances"),
+        Arrival::ConstantBytes(rate) => format!("{rate} at equal intervals"),
         Arrival::PoissonBytes(rate) => format!("{rate} with random arrivals"),
         Arrival::ByKind(rates) => by_kind(rates, mix),
-        Arrival::Traced(100) => "when the trace says".to_owned(),
-        Arrival::Traced(percent) => format!("when the trace says, at {percent} % of its speed"),
+        Arrival::Traced(100) => "at the times of the trace".to_owned(),
+        Arrival::Traced(percent) => format!("at the times of the trace, at {percent} % of its speed"),
         Arrival::ThinkTime { pause, operations, io_time, spin } => {
             let busy = if spin > Nanos(0) { format!(", {spin} of it busy") } else { String::new() };
             let after = match (operations, io_time) {
@@ -511,14 +511,18 @@ fn by_kind(rates: KindRates, mix: Mix) -> String {
         [("reads", reads, mix.reads()), ("writes", writes, mix.writes()), ("trims", trims, mix.trims())];
     let rendered = |(name, pace, done): (&str, Option<Pace>, bool)| {
         let rate = match pace {
-            Some(Pace::Operations(rate)) => format!("{rate} {name} a second"),
+            Some(Pace::Operations(rate)) => format!("{rate} {name} per second"),
             Some(Pace::Bytes(rate)) => format!("{rate} of {name}"),
-            None => format!("{name} as fast as they go"),
+            None => format!("{name} as fast as possible"),
         };
         done.then_some(rate)
     };
     let each: Vec<String> = kinds.into_iter().filter_map(rendered).collect();
-    format!("{} asked at {}", each.join(" and "), if poisson { "random instants" } else { "equal distances" })
+    format!(
+        "{} requested at {}",
+        each.join(" and "),
+        if poisson { "random times" } else { "equal intervals" }
+    )
 }
 
 fn placement(placement: &Placement) -> Option<String> {
@@ -544,7 +548,7 @@ fn placement(placement: &Placement) -> Option<String> {
         parts.push(format!("on nodes {}", list(nodes)));
     }
     if *one_each {
-        parts.push("a CPU for each worker".to_owned());
+        parts.push("one CPU per worker".to_owned());
     }
     let of = |nodes: &[u32]| match nodes {
         [] => "all nodes".to_owned(),
@@ -553,9 +557,9 @@ fn placement(placement: &Placement) -> Option<String> {
     };
     match memory {
         MemoryPolicy::Default => {}
-        MemoryPolicy::Prefer(node) => parts.push(format!("memory of node {node} if it has some")),
+        MemoryPolicy::Prefer(node) => parts.push(format!("preferably memory of node {node}")),
         MemoryPolicy::Bind(nodes) => parts.push(format!("memory of {}", of(nodes))),
-        MemoryPolicy::Interleave(nodes) => parts.push(format!("memory of {} in turns", of(nodes))),
+        MemoryPolicy::Interleave(nodes) => parts.push(format!("memory interleaved over {}", of(nodes))),
     }
     parts.extend(nice.map(|nice| format!("nice {nice}")));
     parts.extend(io_priority.map(|priority| format!("I/O priority {}", self::priority(priority))));
@@ -603,7 +607,7 @@ mod tests {
         insta::assert_snapshot!(rendered(FileTask::default()), @"
         reads of 4 KiB, at random, on nothing (1 GiB)
         null
-        1 thread, 1 outstanding, each as soon as an earlier one is back
+        1 thread, 1 outstanding, each as soon as an earlier one completes
         to its end
         ");
     }
@@ -648,10 +652,10 @@ mod tests {
             verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, anyone: false, after: true, block: Bytes(0), offsets: Vec::new(), state: None }),
             stop: Stop { runtime: Some(Nanos::SECOND), loops: Some(2), worker_operations: Some(12_345), ..Stop::default() },
             ramp: Nanos::SECOND, durability: WriteDurability::synced(SyncRule { every: 8, method: SyncMethod::FileRange }), start: Start { delay: Nanos::SECOND, ..Start::default() }, ..FileTask::default() }), @"
-        70 % reads and 30 % writes of 4 KiB to 64 KiB in steps of 4 KiB (reads), 8 KiB (100 %) (writes) at multiples of 4 KiB, at random in zones of 1 MiB, 1 GiB in each, 1 KiB apart, each worker 1 GiB further on, on a file for each worker: log (1 GiB, created for the run, growing)
-        io_uring (submission polling, linked syncs), direct, sync_file_range after every 8 writes, 50 % compressible, 10 % duplicates, the same buffers over and over, verified by crc32c (as it is read, and all after the phase)
-        4 processes, 32 outstanding, handed over 4 at a time, reaped 2 to 8 at a time, filled again at 16, 47.7 MiB/s with random arrivals, on CPUs 0,2, on nodes 1, a CPU for each worker, memory of node 0, nice 5, I/O priority best effort 7, 20 % of the reads of 4 KiB with priority real time 0
-        for 1.00 s or until 2 times the target's size or until 12,345 operations of each worker, after a ramp of 1.00 s that is left out, starting after 1.00 s
+        70 % reads and 30 % writes of 4 KiB to 64 KiB in steps of 4 KiB (reads), 8 KiB (100 %) (writes) at multiples of 4 KiB, at random in zones of 1 MiB, 1 GiB in each, 1 KiB apart, each worker 1 GiB further on, on one file per worker: log (1 GiB, created for the run, growing)
+        io_uring (submission polling, linked syncs), direct, sync_file_range after every 8 writes, 50 % compressible, 10 % duplicates, the same buffers repeatedly, verified by crc32c (during reads, and completely after the phase)
+        4 processes, 32 outstanding, submitted 4 at a time, reaped 2 to 8 at a time, refilled at 16, 47.7 MiB/s with random arrivals, on CPUs 0,2, on nodes 1, one CPU per worker, memory of node 0, nice 5, I/O priority best effort 7, 20 % of the reads of 4 KiB with priority real time 0
+        for 1.00 s or 2 times over the target size or until 12,345 operations of each worker, after a ramp of 1.00 s, which is not measured, starting after 1.00 s
         ");
         let device = ExistingTarget {
             path: "/dev/sdx".into(),
@@ -667,10 +671,10 @@ mod tests {
             stop: Stop { loops: Some(1), ..Stop::default() },
             ..FileTask::default()
         }), @"
-        20 % trims and 80 % writes of 4 KiB, at random, on /dev/sdx (from 1 MiB on, overwritten if blank)
+        20 % trims and 80 % writes of 4 KiB, at random, on /dev/sdx (from 1 MiB, overwritten if blank)
         vectored (dsync), through the page cache
         1 thread, 1 outstanding, 1,000 per second in bursts of 16
-        once through the target's size
+        once over the target size
         ");
     }
 
@@ -687,11 +691,12 @@ mod tests {
         };
         let create = task(MetadataOperation::Create);
         insta::assert_snapshot!(format!("{}\n{}", does(&create), load(&create)), @"
-        makes files of 4 KiB one after the other, 1,000 a thread, 100 a directory, in tree, each made durable
+        creates files of 4 KiB in order, 1,000 per thread, 100 per directory, in tree, each made durable
         2 threads
         ");
-        insta::assert_snapshot!(does(&task(MetadataOperation::Unlink)), @"removes files one after the other, 1,000 a thread, 100 \
-         a directory, in tree, each made durable");
+        insta::assert_snapshot!(does(&task(MetadataOperation::Unlink)), @"
+        removes files in order, 1,000 per thread, 100 per directory, in tree, each made durable
+        ");
         assert_eq!(way(&create), None);
     }
 }

@@ -10,9 +10,9 @@ pub fn line(plan: &WritePlan) -> Option<String> {
     let max = plan.max_bytes();
     let mut text = match (plan.bytes.0, plan.timed.0) {
         (_, 0) => format!("writes up to {max}"),
-        (0, _) => format!("writes for {}: up to {max} at an assumed {}/s", plan.timed, WritePlan::ASSUMED),
+        (0, _) => format!("writes for {}: up to {max}, assuming {}/s", plan.timed, WritePlan::ASSUMED),
         _ => format!(
-            "writes {} and then for {}: up to {max} in all at an assumed {}/s",
+            "writes {}, then writes for {}: up to {max} in total, assuming {}/s",
             plan.bytes,
             plan.timed,
             WritePlan::ASSUMED
@@ -70,8 +70,8 @@ mod tests {
         let lines = [line(&known), line(&plan), line(&limited), line(&WritePlan::default())];
         insta::assert_snapshot!(lines.map(|line| line.unwrap_or("-".into())).join("\n"), @"
         writes up to 8 GiB; takes about 40.0 s
-        writes 8 GiB and then for 9.00 s: up to 12.4 GiB in all at an assumed 500 MiB/s; takes about 40.0 s
-        writes 8 GiB and then for 9.00 s: up to 10 GiB in all at an assumed 500 MiB/s (--max-write 10 GiB); takes about 40.0 s; 0.002 % of the endurance of nvme0n1 (rated for about 546 TiB, 5 % used); less than 0.001 % of the endurance of nvme0n1 (rated for 2.66 PiB or more, less than 1 % used)
+        writes 8 GiB, then writes for 9.00 s: up to 12.4 GiB in total, assuming 500 MiB/s; takes about 40.0 s
+        writes 8 GiB, then writes for 9.00 s: up to 10 GiB in total, assuming 500 MiB/s (--max-write 10 GiB); takes about 40.0 s; 0.002 % of the endurance of nvme0n1 (rated for about 546 TiB, 5 % used); less than 0.001 % of the endurance of nvme0n1 (rated for 2.66 PiB or more, less than 1 % used)
         -
         ");
     }

@@ -127,7 +127,7 @@ impl Session<'_> {
         if allowance.left < layout || !enough {
             let (max, left) = (allowance.max, Bytes(allowance.left));
             bail!(
-                "--max-write {max}: {left} of it are left, too little for what comes next; allow more, or write less before"
+                "--max-write {max}: only {left} remain, too little for the next tasks; increase --max-write, or write less before them"
             );
         }
         allowance.left -= layout;

@@ -23,7 +23,7 @@ const FILES_UNIT: u64 = 1024;
 const MEANINGS: [Meaning; 7] = [
     Meaning {
         phase: "per-character",
-        means: "the cost of a system call, hardly that of the disk: says nothing about a database",
+        means: "mostly the cost of system calls, not of the disk: not meaningful for a database",
     },
     Meaning { phase: "block output", means: "bulk loads, backups, sorts that spill into temporary files" },
     Meaning {
@@ -33,15 +33,15 @@ const MEANINGS: [Meaning; 7] = [
     Meaning { phase: "block input", means: "the upper limit of a sequential scan" },
     Meaning {
         phase: "random seeks",
-        means: "index access: the figure that decides for transaction processing",
+        means: "index access: the most important figure for transaction processing",
     },
     Meaning {
         phase: "create, stat, delete",
-        means: "temporary tables, log segments; else of little interest to a database",
+        means: "temporary tables and log segments; otherwise not relevant for a database",
     },
     Meaning {
         phase: "latency",
-        means: "the longest single operation: a session that meets it waits for so long",
+        means: "the slowest single operation: the time that an affected session waits",
     },
 ];
 

@@ -11,7 +11,8 @@ use crate::styler::{Emphasis, Styler};
 const MEANINGS: [Meaning; 3] = [
     Meaning {
         phase: "write",
-        means: "bulk loads and backups: with the sync is what the device sustains, without it what memory hides",
+        means: "bulk loads and backups: the rate with sync is that of the device, the rate without it includes the \
+         effect of the page cache",
     },
     Meaning {
         phase: "write a second file",
@@ -19,7 +20,7 @@ const MEANINGS: [Meaning; 3] = [
     },
     Meaning {
         phase: "read back",
-        means: "the upper limit of a sequential scan of a large table; real scans reach about 30 % of it",
+        means: "upper limit for a sequential scan of a large table; real scans reach about 30 % of it",
     },
 ];
 

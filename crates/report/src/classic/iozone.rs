@@ -25,7 +25,7 @@ const MEANINGS: [Meaning; 9] = [
     },
     Meaning {
         phase: "parent",
-        means: "all bytes over the time of the slowest process: what the storage did; durable: with fsync",
+        means: "all bytes divided by the time of the slowest process: the throughput of the storage; durable: with fsync",
     },
 ];
 

@@ -13,16 +13,20 @@ use crate::styler::{Emphasis, Styler};
 use crate::text::filled;
 
 const TOP: &[Meaning] = &[
-    main("fio version", One(Plain), "the program that measured"),
-    main("time", One(Plain), "when it ended, in the clock of that machine"),
+    main("fio version", One(Plain), "version of fio"),
+    main("time", One(Plain), "time at which fio ended, by the clock of that host"),
     key("timestamp", One(Plain), "the same in seconds since 1970"),
     key("timestamp_ms", One(Plain), "the same in milliseconds"),
-    main("global options", Texts, "settings that all jobs start from"),
+    main("global options", Texts, "default settings of all jobs"),
 ];
 
 const TIMES: &[Meaning] = &[
     main("mean", One(Nanos), "the mean; not representative if a few operations took very long"),
-    key("stddev", One(Nanos), "how far they scatter; larger than the mean: a few took very long"),
+    key(
+        "stddev",
+        One(Nanos),
+        "standard deviation; if it is larger than the mean, a few operations took very long",
+    ),
     key("min", One(Nanos), "the shortest"),
     main("max", One(Nanos), "the exact maximum: the longest stall"),
     key("N", One(Count), "operations counted"),
@@ -31,8 +35,8 @@ const TIMES: &[Meaning] = &[
 ];
 
 const DIRECTION: &[Meaning] = &[
-    main("iops", One(Iops), "operations a second over all of the runtime: the rate to compare"),
-    main("bw_bytes", One(BytesPerSecond), "bytes a second over all of the runtime"),
+    main("iops", One(Iops), "operations per second over the whole runtime: the rate to compare"),
+    main("bw_bytes", One(BytesPerSecond), "bytes per second over the whole runtime"),
     main(
         "clat_ns",
         Part(TIMES),
@@ -46,25 +50,25 @@ const DIRECTION: &[Meaning] = &[
     key(
         "slat_ns",
         Part(TIMES),
-        "submission latency: handing the operation to the kernel; asynchronous engines only",
+        "submission latency: time to submit the operation to the kernel; asynchronous engines only",
     ),
-    main("total_ios", One(Count), "operations that were done"),
-    main("runtime", One(Millis), "how long this direction was measured"),
-    key("io_bytes", One(Bytes), "bytes moved"),
+    main("total_ios", One(Count), "operations completed"),
+    main("runtime", One(Millis), "measured time of this direction"),
+    key("io_bytes", One(Bytes), "bytes transferred"),
     key("io_kbytes", One(Kibibytes), "the same in KiB"),
-    key("bw", One(KibibytesPerSecond), "bw_bytes in KiB a second"),
+    key("bw", One(KibibytesPerSecond), "bw_bytes in KiB per second"),
     key("short_ios", One(Count), "operations that transferred fewer bytes than requested"),
-    key("drop_ios", One(Count), "operations that were given up before they were issued"),
-    key("bw_min", One(KibibytesPerSecond), "the slowest half second: far below the mean there was a stall"),
-    key("bw_max", One(KibibytesPerSecond), "the fastest half second"),
-    key("bw_agg", One(Percent), "this job's share of its group's bandwidth"),
-    key("bw_mean", One(KibibytesPerSecond), "mean of separate samples: bw_bytes is exact"),
-    key("bw_dev", One(KibibytesPerSecond), "how far these samples scatter: how steady it was"),
+    key("drop_ios", One(Count), "operations dropped before they were issued"),
     key(
-        "bw_samples",
-        One(Count),
-        "number of samples: of fewer than ten nothing can be said about steadiness",
+        "bw_min",
+        One(KibibytesPerSecond),
+        "bandwidth of the slowest half second; far below the mean, it indicates a stall",
     ),
+    key("bw_max", One(KibibytesPerSecond), "bandwidth of the fastest half second"),
+    key("bw_agg", One(Percent), "this job's share of its group's bandwidth"),
+    key("bw_mean", One(KibibytesPerSecond), "mean of the samples; bw_bytes is exact"),
+    key("bw_dev", One(KibibytesPerSecond), "standard deviation of the samples: how steady the bandwidth was"),
+    key("bw_samples", One(Count), "number of samples; fewer than ten are not sufficient to judge steadiness"),
     key("iops_min", One(Iops), "as bw_min, in operations"),
     key("iops_max", One(Iops), "as bw_max, in operations"),
     key("iops_mean", One(Iops), "as bw_mean, in operations"),
@@ -73,58 +77,67 @@ const DIRECTION: &[Meaning] = &[
 ];
 
 const SYNC: &[Meaning] = &[
-    main("total_ios", One(Count), "syncs that were done"),
-    main("lat_ns", Part(TIMES), "how long each took: what a commit waits for"),
+    main("total_ios", One(Count), "syncs completed"),
+    main("lat_ns", Part(TIMES), "duration of each sync: what a commit waits for"),
 ];
 
 const STEADY: &[Meaning] = &[
-    main("attained", One(Plain), "1: it became steady; 0: it ran to its end without"),
-    main("ss", One(Plain), "what was to be steady, and by how much"),
-    key("duration", One(Seconds), "the window looked at"),
-    key("criterion", One(Plain), "how steady it was in the last window"),
-    key("max_deviation", One(Plain), "largest distance from the window's mean"),
+    main("attained", One(Plain), "1: steady state was reached; 0: it was not reached before the end"),
+    main("ss", One(Plain), "criterion for steady state"),
+    key("duration", One(Seconds), "length of the window"),
+    key("criterion", One(Plain), "steadiness in the last window"),
+    key("max_deviation", One(Plain), "maximum deviation from the mean of the window"),
     key("slope", One(Plain), "slope over the window"),
-    key("data", Many, "the values of the last window"),
+    key("data", Many, "values of the last window"),
 ];
 
 const JOB: &[Meaning] = &[
     main("jobname", One(Plain), "name of the job, or of all jobs of its group if results are grouped"),
-    main("error", One(Plain), "0, or the error (errno) that ended the job: then nothing else counts"),
-    main("job options", Texts, "the job's own settings"),
-    main("read", Part(DIRECTION), "what reads did"),
-    main("write", Part(DIRECTION), "what writes did"),
-    main("trim", Part(DIRECTION), "what trims did"),
-    main("mixed", Part(DIRECTION), "what all directions did together"),
-    main("sync", Part(SYNC), "what syncs did"),
-    main("usr_cpu", One(Percent), "CPU time of the job's thread in the program itself"),
+    main("error", One(Plain), "0, or the error (errno) that ended the job; nothing else is meaningful then"),
+    main("job options", Texts, "settings of the job"),
+    main("read", Part(DIRECTION), "results of reads"),
+    main("write", Part(DIRECTION), "results of writes"),
+    main("trim", Part(DIRECTION), "results of trims"),
+    main("mixed", Part(DIRECTION), "results of all directions combined"),
+    main("sync", Part(SYNC), "results of syncs"),
+    main("usr_cpu", One(Percent), "CPU usage of the job's thread in user mode"),
     main(
         "sys_cpu",
         One(Percent),
-        "CPU time of it in the kernel; both near 100 %: the CPU is the limit, not the storage",
+        "CPU usage of the job's thread in the kernel; if both add up to nearly 100 %, the CPU is the limit, \
+         not the storage",
     ),
-    main("iodepth_level", Shares, "operations outstanding, in classes up to each number"),
-    main("steadystate", Part(STEADY), "whether it became steady"),
+    main(
+        "iodepth_level",
+        Shares,
+        "share of the operations by the number outstanding, in classes up to each number",
+    ),
+    main("steadystate", Part(STEADY), "whether steady state was reached"),
     key("groupid", One(Plain), "reporting group, from 0; a new one begins at a stonewall"),
     key("job_start", One(Plain), "start in milliseconds since 1970"),
-    key("eta", One(Seconds), "time left when it was printed; of no meaning at the end"),
-    key("elapsed", One(Seconds), "time since the start, layout included"),
-    key("desc", One(Plain), "the job's description"),
+    key("eta", One(Seconds), "remaining time when printed; not meaningful at the end"),
+    key("elapsed", One(Seconds), "time since the start, including layout"),
+    key("desc", One(Plain), "description of the job"),
     key("job_runtime", One(Millis), "run time of the job, or of all clones if results are grouped"),
     key("ctx", One(Count), "context switches: about one per operation if the thread sleeps"),
     key("majf", One(Count), "page faults that needed I/O"),
     key("minf", One(Count), "page faults that needed none"),
-    key("total_err", One(Count), "errors that the job went on after"),
-    key("first_error", One(Plain), "the first of them (errno)"),
+    key("total_err", One(Count), "errors after which the job continued"),
+    key("first_error", One(Plain), "the first of these errors (errno)"),
     key("iodepth_submit", Shares, "operations submitted at once"),
-    key("iodepth_complete", Shares, "operations reaped at once: many at once are late"),
+    key(
+        "iodepth_complete",
+        Shares,
+        "operations reaped at once; if they are many, their completions are noticed late",
+    ),
     key("latency_ns", Shares, "share of the operations with a total latency up to this many nanoseconds"),
     key("latency_us", Shares, "the same in microseconds"),
     key("latency_ms", Shares, "the same in milliseconds"),
-    key("latency_depth", One(Count), "queue depth at the end of a search for a latency"),
-    key("latency_target", One(Micros), "latency that was searched for; 0 for none"),
+    key("latency_depth", One(Count), "queue depth at the end of a latency target search"),
+    key("latency_target", One(Micros), "latency target; 0 if none"),
     key("latency_target_ns", One(Nanos), "the same in nanoseconds"),
-    key("latency_percentile", One(Percent), "share of the operations that was to keep it"),
-    key("latency_window", One(Micros), "how long each try was"),
+    key("latency_percentile", One(Percent), "percentage of the operations that had to meet it"),
+    key("latency_window", One(Micros), "length of each measurement"),
 ];
 
 const DISK: &[Meaning] = &[
@@ -134,29 +147,29 @@ const DISK: &[Meaning] = &[
     main(
         "util",
         One(Percent),
-        "share of the time with anything in flight; 100 % is no limit on devices that work in parallel",
+        "share of the time with operations in flight; on devices that work in parallel, 100 % is not the limit",
     ),
     key("read_sectors", One(Count), "read, in units of 512 bytes"),
     key("write_sectors", One(Count), "written, in units of 512 bytes"),
-    key("read_merges", One(Count), "reads that were joined to others before they reached the device"),
-    key("write_merges", One(Count), "writes that were joined to others"),
-    key("read_ticks", One(Millis), "time of all reads, those in flight together counted each"),
-    key("write_ticks", One(Millis), "time of all writes, counted so too"),
+    key("read_merges", One(Count), "reads merged with others before they reached the device"),
+    key("write_merges", One(Count), "writes merged with others"),
+    key("read_ticks", One(Millis), "total time of all reads, including overlapping ones"),
+    key("write_ticks", One(Millis), "total time of all writes, including overlapping ones"),
     key(
         "in_queue",
         One(Millis),
-        "time of all requests; over the elapsed time that is the mean number in flight",
+        "total time of all requests; divided by the elapsed time, the mean number in flight",
     ),
-    key("aggr_read_ios", One(Count), "reads of the devices beneath together"),
-    key("aggr_write_ios", One(Count), "writes of the devices beneath together"),
-    key("aggr_read_sectors", One(Count), "read by the devices beneath, in units of 512 bytes"),
-    key("aggr_write_sectors", One(Count), "written by the devices beneath, in units of 512 bytes"),
-    key("aggr_read_merges", One(Count), "joined reads of the devices beneath"),
-    key("aggr_write_merge", One(Count), "joined writes of the devices beneath"),
-    key("aggr_read_ticks", One(Millis), "time of reads of the devices beneath"),
-    key("aggr_write_ticks", One(Millis), "time of writes of the devices beneath"),
-    key("aggr_in_queue", One(Millis), "time of all requests of the devices beneath"),
-    key("aggr_util", One(Percent), "the busiest of the devices beneath"),
+    key("aggr_read_ios", One(Count), "reads of all underlying devices"),
+    key("aggr_write_ios", One(Count), "writes of all underlying devices"),
+    key("aggr_read_sectors", One(Count), "read by the underlying devices, in units of 512 bytes"),
+    key("aggr_write_sectors", One(Count), "written by the underlying devices, in units of 512 bytes"),
+    key("aggr_read_merges", One(Count), "merged reads of the underlying devices"),
+    key("aggr_write_merge", One(Count), "merged writes of the underlying devices"),
+    key("aggr_read_ticks", One(Millis), "total time of reads of the underlying devices"),
+    key("aggr_write_ticks", One(Millis), "total time of writes of the underlying devices"),
+    key("aggr_in_queue", One(Millis), "total time of all requests of the underlying devices"),
+    key("aggr_util", One(Percent), "utilization of the busiest underlying device"),
 ];
 
 /// Keys that are walked through apart.
@@ -173,7 +186,7 @@ pub(super) fn explain(document: &Value, all: bool, styler: Styler) -> String {
     let mut top = document.as_object().cloned().unwrap_or_default();
     top.retain(|key, _| !APART.contains(&key.as_str()));
     let of_jobs = |count: usize| if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
-    let title = styler.paint(Emphasis::Strong, &format!("a result of fio's, {}", of_jobs(jobs.len())));
+    let title = styler.paint(Emphasis::Strong, &format!("a result of fio, {}", of_jobs(jobs.len())));
     let mut sections =
         vec![title + "\n" + &super::caveats(&run_caveats(document), styler) + &walk.object(&top, TOP, 0)];
     sections.extend(jobs.iter().enumerate().map(|(number, job)| explain_job(document, number, job, walk)));

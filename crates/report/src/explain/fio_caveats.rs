@@ -58,8 +58,8 @@ pub(super) fn run_caveats(document: &Value) -> Vec<String> {
     busiest
         .map(|util| {
             format!(
-                "the busiest device had something to do for {util:.0} % of the time only: the storage was not the limit; \
-                 more outstanding operations, or more jobs, would have got more (start and layout count as idle too)"
+                "the busiest device was busy for only {util:.0} % of the time: the storage was not the limit; use \
+         more outstanding operations, or more jobs, for a higher rate (start and layout also count as idle)"
             )
         })
         .into_iter()
@@ -103,19 +103,21 @@ impl Job<'_> {
         let error = number(self.job, "error");
         if error != 0.0 {
             caveats.push(format!(
-                "error {error:.0}: the job ended with this error, and the figures describe the time before"
+                "error {error:.0}: the job ended with this error; the figures describe the time before it"
             ));
         }
         let total = number(self.job, "total_err");
         if total > 0.0 {
-            caveats
-                .push(format!("{total:.0} operations failed and are in no rate; see the kernel log (dmesg)"));
+            caveats.push(format!(
+                "{total:.0} operations failed and are not included in any rate; see the kernel log (dmesg)"
+            ));
         }
         if self.job.get("steadystate").and_then(|steady| steady.get("attained")).and_then(Value::as_u64)
             == Some(0)
         {
             caveats.push(
-                "it did not become steady in its time: the figures are of a state that still changed".into(),
+                "steady state was not reached: performance was still changing when the figures were measured"
+                    .into(),
             );
         }
         caveats
@@ -131,22 +133,24 @@ impl Job<'_> {
         }
         let Some(reads) = reads else {
             return Some(
-                "writes went through the page cache (no direct=1): they are over when memory has them, unless end_fsync, fsync \
-                 or sync is set"
+                "writes went through the page cache (no direct=1): they complete when the data is in memory, unless \
+         end_fsync, fsync or sync is set"
                     .into(),
             );
         };
         if let Some(share) = reached(document).filter(|share| *share < REACHED) {
             return Some(format!(
-                "cached: only {:.0} % of the bytes that all jobs read came from the device; memory served the rest (no \
-                 direct=1)",
+                "cached: only {:.0} % of the bytes that all jobs read came from the device; the rest was served from \
+         memory (no direct=1)",
                 share * 100.0
             ));
         }
         let mean = times_of(reads).map(|times| number(times, "mean"));
         if mean.is_some_and(|mean| mean > 0.0 && mean < MEMORY_NS) {
             let mean = quantity(mean.unwrap_or_default(), Unit::Nanos);
-            return Some(format!("cached: a mean of {mean} is memory's, not a device's (no direct=1)"));
+            return Some(format!(
+                "cached: a mean of {mean} is that of memory, not of a device (no direct=1)"
+            ));
         }
         Some(
             "reads went through the page cache (no direct=1): part of them may come from memory, and sequential ones from \
@@ -163,16 +167,17 @@ impl Job<'_> {
         }
         if SYNCHRONOUS.contains(&engine) {
             return Some(format!(
-                "iodepth={asked} had no effect: the engine {engine} has one operation in flight; use io_uring or libaio, or numjobs"
+                "iodepth={asked} had no effect: the engine {engine} has only one operation in flight; use io_uring or \
+         libaio, or numjobs"
             ));
         }
         let levels = self.job.get("iodepth_level").and_then(Value::as_object)?;
         let alone = number(levels, "1");
         (alone >= 90.0 && !self.paced()).then(|| {
             let why = if engine == "libaio" && !self.flag("direct") {
-                "libaio without direct=1 waits in the submission"
+                "libaio without direct=1 blocks during submission"
             } else {
-                "the submission waits, or operations complete at once"
+                "submission blocks, or operations complete immediately"
             };
             format!("iodepth={asked} was not reached: {alone:.0} % of the time one operation was outstanding; {why}")
         })
@@ -182,8 +187,9 @@ impl Job<'_> {
         let set =
             ["rate", "rate_iops"].iter().any(|name| self.option(name).is_some_and(|value| value != "0"));
         set.then(|| {
-            "with a rate, fio measures latency from the issue of an operation, not from its scheduled start: waiting behind slow \
-             operations is not included (coordinated omission), so percentiles are too good if the rate was not reached"
+            "with a rate, fio measures latency from the issue of an operation, not from its scheduled start: \
+         waiting behind slow operations is not included (coordinated omission), so percentiles are too low if \
+         the rate was not reached"
                 .into()
         })
     }
@@ -202,8 +208,8 @@ impl Job<'_> {
     fn contents(&self) -> Option<String> {
         let writes = self.job.get("write").and_then(Value::as_object)?;
         (number(writes, "total_ios") > 0.0 && self.flag("zero_buffers")).then(|| {
-            "zeros were written (zero_buffers): storage that compresses, deduplicates or detects zeros stored next to \
-             nothing".into()
+            "zeros were written (zero_buffers): storage that compresses, deduplicates or detects zeros stored \
+         almost nothing".into()
         })
     }
 }
@@ -246,7 +252,7 @@ fn amount(direction: &str, of: &Map<String, Value>) -> Vec<String> {
     }
     for (key, what) in [
         ("short_ios", "transferred fewer bytes than requested"),
-        ("drop_ios", "were given up before they were issued"),
+        ("drop_ios", "were dropped before they were issued"),
     ] {
         let count = number(of, key);
         if count > 0.0 {
@@ -264,8 +270,8 @@ fn steadiness(direction: &str, of: &Map<String, Value>) -> Vec<String> {
     let rate = |value: f64| quantity(value, Unit::KibibytesPerSecond);
     if samples >= 4.0 && min < mean * 0.5 {
         caveats.push(format!(
-            "{direction}: the slowest half second had {} against {} in the mean: a stall, or a state that changed (a write cache \
-             that filled, garbage collection)",
+            "{direction}: the slowest half second had {}, compared with a mean of {}: a stall, or a change of \
+         state (a full write cache, garbage collection)",
             rate(min),
             rate(mean)
         ));

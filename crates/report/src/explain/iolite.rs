@@ -18,30 +18,30 @@ pub(super) fn knows(format: &str) -> bool {
 }
 
 const ESTIMATE: &[Meaning] = &[
-    main("value", One(Iops), "operations a second"),
-    main("low", One(Iops), "the true rate is above this"),
-    main("high", One(Iops), "and below this, with 95 % certainty, within this run"),
+    main("value", One(Iops), "operations per second"),
+    main("low", One(Iops), "lower limit of the 95 % confidence interval"),
+    main("high", One(Iops), "upper limit of the 95 % confidence interval, within this run"),
     key("standard_error", One(Iops), "uncertainty of the rate"),
-    key("effective_samples", One(Plain), "number of independent observations"),
+    key("effective_samples", One(Plain), "effective sample size"),
 ];
 
 const MEAN: &[Meaning] = &[
-    main("value", One(Nanos), "the average; hides the few that took very long"),
-    key("low", One(Nanos), "the true mean is above this"),
-    key("high", One(Nanos), "and below this, with 95 % certainty, within this run"),
+    main("value", One(Nanos), "the mean; hides a few operations that took very long"),
+    key("low", One(Nanos), "lower limit of the 95 % confidence interval"),
+    key("high", One(Nanos), "upper limit of the 95 % confidence interval, within this run"),
     key("standard_error", One(Nanos), "uncertainty of the mean"),
-    key("effective_samples", One(Plain), "number of independent observations"),
+    key("effective_samples", One(Plain), "effective sample size"),
 ];
 
 const QUANTILE: &[Meaning] = &[
     main("value", One(Nanos), "this share of the operations took less"),
-    key("low", One(Nanos), "the true one is above this"),
-    key("high", One(Nanos), "and below this, with 95 % certainty, within this run"),
-    key("resolved", One(Plain), "whether there were enough operations for it"),
+    key("low", One(Nanos), "lower limit of the 95 % confidence interval"),
+    key("high", One(Nanos), "upper limit of the 95 % confidence interval, within this run"),
+    key("resolved", One(Plain), "whether there were enough operations for this percentile"),
 ];
 
 const RESPONSE: &[Meaning] = &[
-    main("mean", Part(MEAN), "the average"),
+    main("mean", Part(MEAN), "the mean"),
     main("p50", Part(QUANTILE), "half of the operations took less"),
     key("p90", Part(QUANTILE), "one in ten took longer"),
     main("p99", Part(QUANTILE), "one in a hundred took longer"),
@@ -51,7 +51,7 @@ const RESPONSE: &[Meaning] = &[
 ];
 
 const SERVICE: &[Meaning] = &[
-    key("p50", One(Nanos), "half took less since they were issued"),
+    key("p50", One(Nanos), "half of the operations took less, from their issue"),
     key("p90", One(Nanos), "one in ten took longer"),
     key("p99", One(Nanos), "one in a hundred took longer"),
     key("p99_9", One(Nanos), "one in a thousand took longer"),
@@ -59,35 +59,39 @@ const SERVICE: &[Meaning] = &[
 ];
 
 const OPERATIONS: &[Meaning] = &[
-    main("kind", One(Plain), "what was done"),
+    main("kind", One(Plain), "kind of operation"),
     main("operations", One(Count), "number of successful operations"),
     main("errors", One(Count), "number of failed operations, not included in rates"),
     main("iops", Part(ESTIMATE), "the rate, with its uncertainty"),
     main("bytes_per_second", One(BytesPerSecond), "the rate in bytes"),
-    main("response_ns", Part(RESPONSE), "since each operation was meant to start: what a client waits for"),
-    key("service_ns", Part(SERVICE), "since each operation was issued: the device's part"),
-    key("bytes", One(Bytes), "bytes moved"),
-    key("quantiles", Many, "more quantiles of the same times"),
+    main("response_ns", Part(RESPONSE), "from the intended start of each operation: what a client waits for"),
+    key("service_ns", Part(SERVICE), "from the issue of each operation: the part of the device"),
+    key("bytes", One(Bytes), "bytes transferred"),
+    key("quantiles", Many, "more percentiles of the same times"),
 ];
 
 const CACHE: &[Meaning] = &[
     main("stamp", One(Plain), "whether the device was measured (`device`) or memory (`cached`)"),
     main("requested_read_bytes", One(Bytes), "bytes requested to be read"),
-    main("device_read_bytes", One(Bytes), "what the devices beneath have read meanwhile"),
-    key("cached_share", One(Share), "share that a cache served, with `partly cached`"),
+    main("device_read_bytes", One(Bytes), "bytes read by the underlying devices in the same time"),
+    key("cached_share", One(Share), "share served by a cache, with `partly cached`"),
     key("requested_written_bytes", One(Bytes), "bytes requested to be written"),
-    key("device_written_bytes", One(Bytes), "what the devices beneath have written meanwhile"),
+    key("device_written_bytes", One(Bytes), "bytes written by the underlying devices in the same time"),
     key("own_read_bytes", One(Bytes), "of these, bytes read from devices for iolite, if known"),
     key("own_written_bytes", One(Bytes), "bytes sent to devices by iolite, if known"),
-    key("unwritten", One(Share), "share of the file without data: holes, or allocated and never written"),
+    key("unwritten", One(Share), "share of the file without data: holes, or allocated but never written"),
     key("compressed", One(Share), "share of the file that is stored compressed"),
-    key("direct_confirmed", One(Plain), "whether direct I/O is known to bypass memory on this file system"),
+    key(
+        "direct_confirmed",
+        One(Plain),
+        "whether direct I/O is known to bypass the page cache on this file system",
+    ),
     key("resident_before", One(Share), "share of the file that was in the page cache before"),
     key("resident_after", One(Share), "share of the file that was in the page cache after"),
 ];
 
 const OUTSTANDING: &[Meaning] = &[
-    key("at_end", One(Count), "operations in flight when the time was up"),
+    key("at_end", One(Count), "operations in flight at the end of the measured time"),
     key("lost", One(Count), "of these, operations that never completed: the device hangs"),
     key("oldest_ns", One(Nanos), "age of the oldest of them"),
     key("backlog", One(Count), "operations that were due but not yet issued: the rate was not reached"),
@@ -101,10 +105,10 @@ const RATE: &[Meaning] = &[
 ];
 
 const VERIFIED: &[Meaning] = &[
-    main("units", One(Count), "pieces of data that were compared"),
-    main("wrong", One(Count), "of these, those that are not what was written: data is damaged"),
-    key("unknown", One(Count), "pieces that could not be compared"),
-    key("unreadable", One(Count), "pieces that could not be read"),
+    main("units", One(Count), "units of data that were compared"),
+    main("wrong", One(Count), "of these, units that differ from the data written: data is damaged"),
+    key("unknown", One(Count), "units that could not be compared"),
+    key("unreadable", One(Count), "units that could not be read"),
     key("incomplete", One(Plain), "whether it was interrupted"),
     key("first", Many, "the first findings"),
 ];
@@ -116,32 +120,32 @@ const ENDING: &[Meaning] = &[
 
 const CHANGE: &[Meaning] = &[
     main("kind", One(Plain), "level-shift, stall or periodic"),
-    main("at_seconds", One(Seconds), "when, since the start of the measured part"),
+    main("at_seconds", One(Seconds), "time since the start of the measured part"),
     main("before_iops", Part(ESTIMATE), "the rate before"),
     main("after_iops", Part(ESTIMATE), "the rate after"),
-    main("seconds", One(Seconds), "how long a stall lasted"),
+    main("seconds", One(Seconds), "duration of a stall"),
     main("period_seconds", One(Seconds), "length of a period"),
-    key("amplitude", One(Share), "how far the rate rises and falls, as a share of its mean"),
+    key("amplitude", One(Share), "amplitude of the rate as a share of its mean"),
 ];
 
 const CHANGES: &[Meaning] = &[
     main("operation", One(Plain), "the kind of operation whose rate changed"),
-    main("found", Each(CHANGE), "each change"),
+    main("found", Each(CHANGE), "list of the changes"),
 ];
 
 const PHASE: &[Meaning] = &[
-    main("concurrency", One(Count), "operations outstanding at once"),
-    main("measured_seconds", One(Seconds), "how long it was measured, without its ramp"),
+    main("concurrency", One(Count), "number of outstanding operations"),
+    main("measured_seconds", One(Seconds), "measured time, without the ramp"),
     main("cache", Part(CACHE), "how much of what was requested reached the device"),
-    main("operations", Each(OPERATIONS), "what each kind of operation did"),
-    main("changes", Part(CHANGES), "what did not stay as it was"),
+    main("operations", Each(OPERATIONS), "results of each kind of operation"),
+    main("changes", Part(CHANGES), "changes of the rate within the phase"),
     main("rate", Part(RATE), "whether the requested rate was reached"),
-    main("verified", Part(VERIFIED), "whether what was read is what was written"),
+    main("verified", Part(VERIFIED), "whether the data read matches the data written"),
     key("name", One(Plain), "name of the phase"),
     key("index", One(Plain), "its number"),
-    key("layer", One(Plain), "what it exercises: the file, names of files, or a database"),
-    key("started_ns", One(Nanos), "when it began, since the run's start"),
-    key("ramp_seconds", One(Seconds), "what was left out at its start"),
+    key("layer", One(Plain), "what it exercises: file I/O, metadata, or a database"),
+    key("started_ns", One(Nanos), "time between the start of the run and the start of the phase"),
+    key("ramp_seconds", One(Seconds), "length of the ramp, which is not measured"),
     key("drain_max_ns", One(Nanos), "maximum response time of operations that completed after the end"),
     key("outstanding", Part(OUTSTANDING), "operations in flight at the end"),
     key("ending", Part(ENDING), "how it ended"),
@@ -153,16 +157,16 @@ const PHASE: &[Meaning] = &[
 
 const CALIBRATION: &[Meaning] = &[
     key("clock", One(Plain), "the clock in use"),
-    key("clock_cost_ns", One(Plain), "what reading it costs, in nanoseconds"),
-    key("clock_resolution_ns", One(Nanos), "its smallest step"),
-    key("loop_cost_ns", One(Plain), "what an operation costs the program itself, in nanoseconds"),
+    key("clock_cost_ns", One(Plain), "cost of reading the clock, in nanoseconds"),
+    key("clock_resolution_ns", One(Nanos), "resolution of the clock"),
+    key("loop_cost_ns", One(Plain), "cost of an operation in iolite itself, in nanoseconds"),
 ];
 
 const REASON: &[Meaning] = &[
-    main("what", One(Plain), "what was judged"),
-    main("fitness", One(Plain), "how it came out"),
-    main("measured", One(Plain), "what was measured"),
-    main("asked", One(Plain), "what was asked"),
+    main("what", One(Plain), "the criterion"),
+    main("fitness", One(Plain), "the result"),
+    main("measured", One(Plain), "the measured value, as text"),
+    main("asked", One(Plain), "the requirement, as text"),
     key("value", One(Plain), "the measured value as a number"),
     key("bound", One(Plain), "the bound as a number"),
     main("reservations", Many, "what the figure alone does not show"),
@@ -170,61 +174,61 @@ const REASON: &[Meaning] = &[
 
 const VERDICT: &[Meaning] = &[
     main("fitness", One(Plain), "the verdict: fit, marginal or unfit; the worst of its reasons"),
-    main("profile", One(Plain), "what was judged by"),
-    main("reasons", Each(REASON), "one for each criterion"),
+    main("profile", One(Plain), "the profile"),
+    main("reasons", Each(REASON), "one per criterion"),
 ];
 
 const RUN: &[Meaning] = &[
     main("id", One(Plain), "the run, as in the results database"),
     main("version", One(Plain), "version of iolite"),
     key("command", Many, "the command line"),
-    key("started_unix_ns", One(Plain), "when it began, in nanoseconds since 1970"),
+    key("started_unix_ns", One(Plain), "start of the run, in nanoseconds since 1970"),
     key("model_version", One(Plain), "version of the stored data"),
-    key("process", One(Plain), "process that measured"),
-    key("host", Texts, "the machine"),
-    key("storage", Texts, "the file system and the devices beneath"),
+    key("process", One(Plain), "process id of iolite"),
+    key("host", Texts, "the host"),
+    key("storage", Texts, "the file system and the underlying devices"),
 ];
 
 const ANSWER: &[Meaning] = &[
-    main("depth", One(Count), "the most operations outstanding that keep the bound"),
-    main("rate_iops", One(Iops), "the most operations a second that keep the bound"),
+    main("depth", One(Count), "largest number of outstanding operations that meets the bound"),
+    main("rate_iops", One(Iops), "highest rate, in operations per second, that meets the bound"),
     key("limited", One(Plain), "whether the maximum was reached"),
-    main("low", One(Plain), "the largest load that surely keeps the bound, within this run"),
-    main("high", One(Plain), "the smallest load that surely does not"),
+    main("low", One(Plain), "largest load that meets the bound with 95 % confidence, within this run"),
+    main("high", One(Plain), "smallest load that exceeds the bound with 95 % confidence"),
 ];
 
 const FINDING: &[Meaning] = &[
-    main("text", One(Plain), "what the comparison says"),
-    key("kind", One(Plain), "the same for programs"),
-    key("data", Texts, "its figures"),
+    main("text", One(Plain), "the finding, as text"),
+    key("kind", One(Plain), "the finding as a keyword, for programs"),
+    key("data", Texts, "figures of the finding"),
 ];
 
 const PRECONDITIONED: &[Meaning] = &[
-    main("steady", One(Plain), "whether their rate no longer changed"),
-    main("rounds", One(Count), "rounds until then"),
+    main("steady", One(Plain), "whether the rate reached steady state"),
+    main("rounds", One(Count), "number of rounds"),
     key("iops", One(Iops), "mean rate of the last five"),
-    key("deviation_percent", One(Percent), "maximum distance of one of them from this mean"),
+    key("deviation_percent", One(Percent), "maximum deviation of one of them from this mean"),
 ];
 
 pub(super) const TOP: &[Meaning] = &[
-    main("format", One(Plain), "what kind of document it is"),
-    main("verdict", Part(VERDICT), "the answer"),
-    main("answer", Part(ANSWER), "what was searched for"),
+    main("format", One(Plain), "kind of document"),
+    main("verdict", Part(VERDICT), "the verdict"),
+    main("answer", Part(ANSWER), "result of the search"),
     main("ending", Part(ENDING), "how the run ended"),
-    main("findings", Each(FINDING), "what the study says"),
+    main("findings", Each(FINDING), "findings of the study"),
     key("name", One(Plain), "name of the job"),
     key("study", One(Plain), "which study"),
-    key("target", Texts, "what it was about"),
+    key("target", Texts, "target of the run"),
     key("run", Part(RUN), "where and when"),
-    key("calibration", Part(CALIBRATION), "what the program costs itself"),
+    key("calibration", Part(CALIBRATION), "overhead of iolite"),
     key("failure", One(Plain), "why the search could not continue"),
     main("preconditioned", Part(PRECONDITIONED), "the random writes before a thorough check's measurement"),
-    key("knees", Many, "loads beyond which a larger queue depth gains little"),
+    key("knees", Many, "queue depths beyond which a larger queue depth gains little"),
     key("groups", Many, "phases that are reported as one"),
-    key("tries", Many, "the search, try by try"),
-    key("windows", Many, "the study, window by window"),
+    key("tries", Many, "all steps of the search"),
+    key("windows", Many, "all windows of the study"),
     key("setting", Texts, "what was changed and restored"),
-    key("task", Texts, "what was searched on"),
+    key("task", Texts, "the task whose load was varied"),
 ];
 
 /// Keys that are walked through apart.
@@ -242,7 +246,7 @@ pub(super) fn explain(document: &Value, all: bool, styler: Styler) -> String {
     top.retain(|key, _| !APART.contains(&key.as_str()));
     let list = |key: &str| document.get(key).and_then(Value::as_array).into_iter().flatten();
     let warned = list("warnings").filter_map(|warning| warning.get("text")?.as_str().map(str::to_owned));
-    let title = styler.paint(Emphasis::Strong, "a result of iolite's");
+    let title = styler.paint(Emphasis::Strong, "a result of iolite");
     let head =
         title + "\n" + &walk.object(&top, TOP, 0) + &super::caveats(&warned.collect::<Vec<_>>(), styler);
     let phases = list("phases").enumerate().map(|(number, phase)| {

@@ -19,24 +19,25 @@ pub(super) fn caveats(phase: &Value) -> Vec<String> {
     let number = |path: &str| at(path).and_then(Value::as_f64).unwrap_or(0.0);
     let mut caveats = Vec::new();
     match at("/ending/kind").and_then(Value::as_str) {
-        Some("failed") => caveats.push("it failed: the figures describe the time before".to_owned()),
-        Some("interrupted") => {
-            caveats.push("it was interrupted: the figures describe the time before".to_owned())
+        Some("failed") => {
+            caveats.push("the phase failed: the figures describe the time before the failure".to_owned())
         }
+        Some("interrupted") => caveats.push(
+            "the phase was interrupted: the figures describe the time before the interruption".to_owned(),
+        ),
         _ => {}
     }
     match at("/cache/stamp").and_then(Value::as_str) {
-        Some("cached") => caveats.push("memory served it, not the device".to_owned()),
+        Some("cached") => caveats.push("served from memory, not from the device".to_owned()),
         Some("partly cached") => {
             let share = quantity(number("/cache/cached_share"), Unit::Share);
-            caveats.push(format!("a cache served {share} of it"));
+            caveats.push(format!("{share} was served by a cache"));
         }
         Some("unknown (other I/O on the device)") => caveats.push(
-            "whether the device was reached is not known: other I/O on it covers this program's".to_owned(),
+            "it is not known whether the device was reached: other I/O on it hides that of iolite".to_owned(),
         ),
-        Some("unknown") => {
-            caveats.push("whether the device was reached is not known: no counters show it".to_owned())
-        }
+        Some("unknown") => caveats
+            .push("it is not known whether the device was reached: no counters are available".to_owned()),
         _ => {}
     }
     if number("/outstanding/lost") > 0.0 {
@@ -49,7 +50,7 @@ pub(super) fn caveats(phase: &Value) -> Vec<String> {
         );
     }
     if number("/verified/wrong") > 0.0 {
-        caveats.push("data that was read is not what was written".to_owned());
+        caveats.push("data read differs from data written".to_owned());
     }
     caveats.extend(short(phase));
     caveats.extend(through_the_page_cache(phase));
@@ -89,7 +90,7 @@ fn through_the_page_cache(phase: &Value) -> Vec<String> {
         let mean = field(read, "/response_ns/mean/value");
         caveats.push(if mean > 0.0 && mean < MEMORY_NS {
             let mean = quantity(mean, Unit::Nanos);
-            format!("cached: a mean of {mean} is memory's, not a device's (not direct)")
+            format!("cached: a mean of {mean} is that of memory, not of a device (not direct)")
         } else {
             "reads went through the page cache (not direct): part of them may come from memory, and sequential ones from \
              read-ahead"
@@ -99,14 +100,14 @@ fn through_the_page_cache(phase: &Value) -> Vec<String> {
     let is_durable = ["sync", "end_sync", "open"].iter().any(|key| !task["durability"][*key].is_null());
     if of("write").is_some() && is_buffered && !is_durable {
         caveats.push(
-            "writes went through the page cache (not direct): they are over when memory has them, unless one of \
-             durability.sync, durability.end_sync and durability.open is set"
+            "writes went through the page cache (not direct): they complete when the data is in memory, unless \
+         one of durability.sync, durability.end_sync and durability.open is set"
                 .to_owned(),
         );
     }
     if of("write").is_some() && task["contents"].to_string().contains("\"zeros\"") {
         caveats.push(
-            "zeros were written: storage that compresses, deduplicates or detects zeros stored next to nothing".to_owned(),
+            "zeros were written: storage that compresses, deduplicates or detects zeros stored almost nothing".to_owned(),
         );
     }
     caveats
@@ -122,8 +123,8 @@ fn depth(phase: &Value) -> Option<String> {
     (asked > 1.0 && in_flight > 0.0 && in_flight < asked / 2.0).then(|| {
         let engine = task["backend"].as_str().unwrap_or("the back end");
         format!(
-            "{asked:.0} outstanding operations were not reached: {in_flight:.1} were in flight on average (rate x response \
-             time); the submission waits ({engine}), or the program was the limit"
+            "{asked:.0} outstanding operations were not reached: {in_flight:.1} were in flight on average (rate x \
+         response time); submission blocks ({engine}), or iolite was the limit"
         )
     })
 }
@@ -135,19 +136,19 @@ fn changes(phase: &Value) -> Vec<String> {
     let rate = |change: &Value, key: &str| quantity(field(change, key), Unit::Iops);
     let text = |change: &Value| match change["kind"].as_str()? {
         "level-shift" => Some(format!(
-            "the rate changed {} after the start, from {} to {} IOPS, and stayed there: a state that changed (burst credits, a \
-             throttle, a write cache that filled, garbage collection); the mean of both is a rate that never was",
+            "the rate changed permanently {} after the start, from {} to {} IOPS: a change of state (burst \
+         credits, a throttle, a full write cache, garbage collection); the mean describes neither level",
             seconds(change, "/at_seconds"),
             rate(change, "/before_iops/value"),
             rate(change, "/after_iops/value")
         )),
         "stall" => Some(format!(
-            "next to nothing completed for {}, {} after the start: a stall; see the kernel log (dmesg)",
+            "almost no operations completed for {}, {} after the start: a stall; see the kernel log (dmesg)",
             seconds(change, "/seconds"),
             seconds(change, "/at_seconds")
         )),
         "periodic" => Some(format!(
-            "the rate rises and falls every {}, by {} of its mean: checkpoints, write-back or a throttle",
+            "the rate oscillates with a period of {} by {} of its mean: checkpoints, write-back or a throttle",
             seconds(change, "/period_seconds"),
             quantity(field(change, "/amplitude"), Unit::Share)
         )),
@@ -183,8 +184,8 @@ fn unsteady(phase: &Value, operations: &Value) -> Option<String> {
     let chance = 3.0 / (mean * longest).max(1e-9).sqrt();
     if min < mean * 0.5 && 1.0 - min / mean > chance {
         return Some(format!(
-            "{kind}: the slowest interval had {} IOPS against {} in the mean: a stall, or a state that changed (a write cache \
-             that filled, garbage collection)",
+            "{kind}: the slowest interval had {} IOPS, compared with a mean of {}: a stall, or a change of state \
+         (a full write cache, garbage collection)",
             rate(min),
             rate(mean)
         ));
@@ -220,7 +221,7 @@ fn of_kind(operations: &Value) -> Vec<String> {
     );
     if mean > 0.0 && p99 > mean * 5.0 {
         caveats.push(format!(
-            "{kind}: p99 is {}, {:.0} times the mean of {}: the mean hides what one in a hundred waits for",
+            "{kind}: p99 is {}, {:.0} times the mean of {}: the mean hides how long one operation in a hundred takes",
             nanos(p99),
             p99 / mean,
             nanos(mean)

@@ -66,7 +66,7 @@ pub fn text(explained: JobToExplain<'_>, style: Style) -> String {
         sections.push(styler.paint(Emphasis::Caution, "caveats") + "\n" + &super::caveats(&caveats, styler));
     }
     sections.extend(native.map(|native| {
-        styler.paint(Emphasis::Strong, "the same as iolite's own job (TOML)") + "\n" + &lines(native, styler)
+        styler.paint(Emphasis::Strong, "equivalent job of iolite (TOML)") + "\n" + &lines(native, styler)
     }));
     filled(sections)
 }
@@ -85,7 +85,7 @@ fn heading(job: &Job, styler: Styler) -> String {
         if job.name.is_empty() { "a job".to_owned() } else { format!("the job {}", styler.clean(&job.name)) };
     let order = match (job.tasks.len(), sets) {
         (1, _) => String::new(),
-        (_, 1) => ", all at the same time".to_owned(),
+        (_, 1) => ", all concurrently".to_owned(),
         (tasks, sets) if tasks == sets => ", one after the other".to_owned(),
         (_, sets) => format!(" in {} one after the other", number(sets, "step")),
     };
@@ -191,7 +191,7 @@ fn task_text(task: &JobTask, context: &SystemContext, styler: Styler) -> String 
     out += &line("load", &words::load(&model));
     out += &line("time", &words::extent(&model));
     let JobTask::Io(task) = task else {
-        return out + &line("makes", "files in a separate directory, which is removed");
+        return out + &line("creates", "files in a separate directory, removed at the end");
     };
     if let Some(amount) = amount(task, context) {
         out += &line("data", &amount);
@@ -251,14 +251,14 @@ fn amount(task: &FileTask, context: &SystemContext) -> Option<String> {
     let min = limits.into_iter().flatten().reduce(f64::min);
     let region = span(task, context).map_or(String::new(), |span| format!(", within {span}"));
     match (min, runtime) {
-        (None, None) if full => Some("all that there is space for".to_owned()),
-        (Some(min), None) if full => Some(format!("{} or all that there is space for", Bytes(min as u64))),
-        (Some(min), None) => Some(format!("{} in all", Bytes(min as u64))),
+        (None, None) if full => Some("until the space is full".to_owned()),
+        (Some(min), None) if full => Some(format!("{}, or until the space is full", Bytes(min as u64))),
+        (Some(min), None) => Some(format!("{} in total", Bytes(min as u64))),
         (Some(min), Some(_)) if rate == Some(min) => {
             Some(format!("about {} at the requested rate{region}", Bytes(min as u64)))
         }
-        (Some(min), Some(_)) => Some(format!("{} at most", Bytes(min as u64))),
-        (None, Some(_)) => Some(format!("as much as the storage does in the time{region}")),
+        (Some(min), Some(_)) => Some(format!("at most {}", Bytes(min as u64))),
+        (None, Some(_)) => Some(format!("as much as possible in this time{region}")),
         (None, None) => None,
     }
 }
@@ -267,10 +267,10 @@ fn amount(task: &FileTask, context: &SystemContext) -> Option<String> {
 fn effects(task: &FileTask, context: &SystemContext) -> Vec<(&'static str, String)> {
     let changes = task.mix.writes() || task.mix.trims();
     match &task.target {
-        Target::Null { .. } => vec![("touches", "nothing".to_owned())],
+        Target::Null { .. } => vec![("target", "none".to_owned())],
         Target::File(file) if file.create => {
             vec![(
-                "makes",
+                "creates",
                 format!("{} in a hidden directory of the run, removed at the end", file.name.display()),
             )]
         }
@@ -278,14 +278,14 @@ fn effects(task: &FileTask, context: &SystemContext) -> Vec<(&'static str, Strin
         Target::Existing(existing) => {
             let shown = existing.path.display();
             let what = match (changes, existing.overwrite) {
-                (false, _) => return vec![("keeps", format!("{shown} as it is: it is only read"))],
+                (false, _) => return vec![("reads", format!("{shown}, without changing it"))],
                 (true, Overwrite::Never) => {
                     return vec![("refuses", format!("writing to {shown} is not allowed (overwrite)"))];
                 }
                 (true, Overwrite::Blank) => "if its first and last MiB are zeros",
-                (true, Overwrite::Anything) => "whatever it holds",
+                (true, Overwrite::Anything) => "regardless of its contents",
             };
-            vec![("DESTROYS", format!("what {shown}{} holds, {what}", size(&existing.path, context)))]
+            vec![("DESTROYS", format!("the contents of {shown}{}, {what}", size(&existing.path, context)))]
         }
         Target::Files(files) => files_effects(files, changes, context),
     }
@@ -318,14 +318,14 @@ fn files_effects(
     let mut effects = Vec::new();
     if !missing.is_empty() {
         let how = match target.lay_out {
-            LayOut::Never => "refuses to begin, because it is missing:",
+            LayOut::Never => "fails, because it does not exist:",
             LayOut::Needed | LayOut::Always => "",
-            LayOut::Grow => "empty, growing as it is written:",
+            LayOut::Grow => "empty, growing with writes:",
         };
-        let stays = if target.remove { "removed afterwards" } else { "stays" };
+        let stays = if target.remove { "removed afterwards" } else { "not removed" };
         let size = missing.iter().map(|file| file.size.0).fold(0, u64::saturating_add);
-        let text = format!("{how} {} ({} in all, {stays})", list(&missing), Bytes(size));
-        effects.push(("makes", text.trim_start().to_owned()));
+        let text = format!("{how} {} ({} in total, {stays})", list(&missing), Bytes(size));
+        effects.push(("creates", text.trim_start().to_owned()));
     }
     if there.is_empty() {
         return effects;
@@ -344,9 +344,9 @@ fn files_effects(
         effects.push(("extends", list(&short)));
     }
     if changes || target.lay_out == LayOut::Always {
-        effects.push(("DESTROYS", format!("what is there already: {}", list(&there))));
+        effects.push(("DESTROYS", format!("existing files: {}", list(&there))));
     } else {
-        effects.push(("reads", format!("what is there already: {}", list(&there))));
+        effects.push(("reads", format!("existing files: {}", list(&there))));
     }
     effects
 }

@@ -11,49 +11,49 @@ use crate::text::filled;
 /// The documents, without their versions, and what they are.
 const DOCUMENTS: &[(&str, &str)] = &[
     ("iolite-ran/", "a run of RanRead, RanWrite or RanIO inside a database"),
-    ("iolite-sweep/", "a sweep: RanRead, RanWrite or RanIO with more and more jobs"),
-    ("iolite-history/", "the list of RanRead's, RanWrite's or RanIO's runs"),
-    ("iolite-tproc-c/", "transactions of TPROC-C inside a database"),
-    ("iolite-tproc-c-check/", "TPROC-C's conditions of consistency, as found in a database"),
-    ("iolite-classic/", "dd's, Bonnie++'s and IOzone's figures"),
-    ("iolite-pts/", "SNIA's performance test specification on a drive"),
-    ("iolite-iometer/", "access specifications of Iometer"),
-    ("iolite-observe/", "what machine and devices did, without a workload of iolite's"),
-    ("iolite-waits/", "what the sessions of a database waited for"),
-    ("iolite-durability/", "whether acknowledged writes were there after a crash"),
-    ("iolite-verified/", "whether what an earlier run has written is still there"),
-    ("iolite-ab/", "two jobs compared, run in turns"),
-    ("iolite-comparison/", "stored runs compared"),
-    ("iolite-runs/", "the list of stored runs"),
+    ("iolite-sweep/", "a sweep: RanRead, RanWrite or RanIO with an increasing number of jobs"),
+    ("iolite-history/", "list of runs of RanRead, RanWrite or RanIO"),
+    ("iolite-tproc-c/", "a run of TPROC-C inside a database"),
+    ("iolite-tproc-c-check/", "results of the consistency conditions of TPROC-C"),
+    ("iolite-classic/", "figures of dd, Bonnie++ and IOzone"),
+    ("iolite-pts/", "a run of the SNIA Performance Test Specification on a drive"),
+    ("iolite-iometer/", "a run of Iometer's access specifications"),
+    ("iolite-observe/", "activity of the host and its devices, without a workload of iolite"),
+    ("iolite-waits/", "wait events of the sessions of a database"),
+    ("iolite-durability/", "result of a check for acknowledged writes after a crash"),
+    ("iolite-verified/", "result of verifying the data written by an earlier run"),
+    ("iolite-ab/", "comparison of two jobs, run alternately"),
+    ("iolite-comparison/", "comparison of stored runs"),
+    ("iolite-runs/", "list of stored runs"),
 ];
 
 /// Keys that several documents have, and what they mean.
 const GLOSSARY: &[(&str, &str)] = &[
-    ("iops", "operations a second"),
-    ("nopm", "New-Orders a minute, as TPROC-C counts"),
-    ("tpm", "transactions a minute that the server counted"),
-    ("jobs", "sessions that worked at once"),
+    ("iops", "operations per second"),
+    ("nopm", "New-Order transactions per minute (NOPM)"),
+    ("tpm", "transactions per minute counted by the server"),
+    ("jobs", "number of concurrent sessions"),
     ("users", "virtual users"),
-    ("mean", "the average; hides the few that took very long"),
+    ("mean", "the mean; hides a few operations that took very long"),
     ("p50", "half of the operations took less"),
     ("p95", "one in twenty took longer"),
     ("p99", "one in a hundred took longer"),
     ("p99_9", "one in a thousand took longer"),
     ("max", "the longest"),
-    ("low", "the true value is above this"),
-    ("high", "and below this, with 95 % certainty"),
+    ("low", "lower limit of the 95 % confidence interval"),
+    ("high", "upper limit of the 95 % confidence interval"),
     ("cache", "how much of what was requested reached the device"),
     ("stamp", "whether the device was measured (`device`) or memory (`cached`)"),
-    ("knee", "the load from which on more of it brings little"),
-    ("plateau", "the rate that more load does not raise"),
-    ("physical", "what the database and its devices did meanwhile"),
+    ("knee", "load beyond which more load gains little"),
+    ("plateau", "rate that more load does not increase"),
+    ("physical", "physical I/O of the database and its devices"),
     ("database", "the database, with the settings that matter"),
     ("settings", "what was configured"),
     ("steady", "whether the figure no longer changed"),
     ("difference", "of the second to the first, with its uncertainty"),
     ("lost", "acknowledged, and not there"),
     ("missing", "not there"),
-    ("wrong", "not what was written"),
+    ("wrong", "differ from the data written"),
     ("waits", "what sessions waited for, by share of their time"),
     ("durability", "what a commit has done when it returns"),
     ("steps", "step by step"),
@@ -83,7 +83,7 @@ pub(super) fn explain(document: &Value, what: &str, all: bool, styler: Styler) -
     let list = document.get("warnings").and_then(Value::as_array).into_iter().flatten();
     let warned: Vec<_> =
         list.filter_map(|warning| warning.get("text")?.as_str().map(str::to_owned)).collect();
-    let head = styler.paint(Emphasis::Strong, &format!("a result of iolite's: {what}"))
+    let head = styler.paint(Emphasis::Strong, &format!("a result of iolite: {what}"))
         + "\n"
         + &walk.object(&common, iolite::TOP, 0)
         + &super::caveats(&warned, styler);
@@ -151,16 +151,11 @@ mod tests {
             "\u{1b}[2Jname": "x",
         });
         let text = explain(&document, what("iolite-tproc-c/1").unwrap(), false, Styler(STYLE));
-        for part in
-            ["transactions of TPROC-C", "it was cold", "1.50 ms", "8 KiB", "virtual users", "2 entries"]
-        {
+        for part in ["a run of TPROC-C", "it was cold", "1.50 ms", "8 KiB", "virtual users", "2 entries"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains('\u{1b}') && !text.contains("users: 2"), "{text}");
-        assert_eq!(
-            what("iolite-tproc-c-check/1"),
-            Some("TPROC-C's conditions of consistency, as found in a database")
-        );
+        assert_eq!(what("iolite-tproc-c-check/1"), Some("results of the consistency conditions of TPROC-C"));
         assert_eq!(what("iolite-unknown/1"), None);
     }
 }

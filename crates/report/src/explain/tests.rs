@@ -47,44 +47,46 @@ fn caveats_of(document: &Value) -> Vec<String> {
 fn a_sound_result_has_no_caveats() {
     assert_eq!(caveats_of(&fio(json!({}), json!({}), json!({}))), [""; 0]);
     insta::assert_snapshot!(explained(&fio(json!({}), json!({}), json!({})), false), @r#"
-a result of fio's, 1 job
-* fio version: fio-3.42                   the program that measured
-* time: today                             when it ended, in the clock of that machine
+    a result of fio, 1 job
+    * fio version: fio-3.42                   version of fio
+    * time: today                             time at which fio ended, by the clock of that host
 
-job 1: a
-* jobname: a                              name of the job, or of all jobs of its group if results are grouped
-* error: 0                                0, or the error (errno) that ended the job: then nothing else counts
-* job options: direct=1 iodepth=8 ioengine=libaio rw=randread
-      the job's own settings
-  read                                    what reads did
-  * iops: 24,000                          operations a second over all of the runtime: the rate to compare
-  * bw_bytes: 95.4 MiB/s                  bytes a second over all of the runtime
-    clat_ns                               completion latency: from the return of the submission to the
-                                          completion; the device's part
-    * mean: 38.0 µs                       the mean; not representative if a few operations took very long
-    * max: 3.00 ms                        the exact maximum: the longest stall
-    * p50: 36.0 µs                        half of the operations took less
-    * p99: 90.0 µs                        one in a hundred took longer
-    * p99.9: 200 µs                       one in a thousand took longer
-    * p99.99: 900 µs                      one in ten thousand took longer
-    lat_ns                                total latency: submission and completion together, what the caller
-                                          waits for
-    * mean: 40.1 µs                       the mean; not representative if a few operations took very long
-    * max: 9 ns                           the exact maximum: the longest stall
-  * total_ios: 262,144                    operations that were done
-  * runtime: 30.0 s                       how long this direction was measured
-* usr_cpu: 10.0 %                         CPU time of the job's thread in the program itself
-* sys_cpu: 20.0 %                         CPU time of it in the kernel; both near 100 %: the CPU is the limit,
-                                          not the storage
-* iodepth_level: 1: 0.10 %, 8: 99.90 %    operations outstanding, in classes up to each number
+    job 1: a
+    * jobname: a                              name of the job, or of all jobs of its group if results are grouped
+    * error: 0                                0, or the error (errno) that ended the job; nothing else is
+                                              meaningful then
+    * job options: direct=1 iodepth=8 ioengine=libaio rw=randread
+          settings of the job
+      read                                    results of reads
+      * iops: 24,000                          operations per second over the whole runtime: the rate to compare
+      * bw_bytes: 95.4 MiB/s                  bytes per second over the whole runtime
+        clat_ns                               completion latency: from the return of the submission to the
+                                              completion; the device's part
+        * mean: 38.0 µs                       the mean; not representative if a few operations took very long
+        * max: 3.00 ms                        the exact maximum: the longest stall
+        * p50: 36.0 µs                        half of the operations took less
+        * p99: 90.0 µs                        one in a hundred took longer
+        * p99.9: 200 µs                       one in a thousand took longer
+        * p99.99: 900 µs                      one in ten thousand took longer
+        lat_ns                                total latency: submission and completion together, what the caller
+                                              waits for
+        * mean: 40.1 µs                       the mean; not representative if a few operations took very long
+        * max: 9 ns                           the exact maximum: the longest stall
+      * total_ios: 262,144                    operations completed
+      * runtime: 30.0 s                       measured time of this direction
+    * usr_cpu: 10.0 %                         CPU usage of the job's thread in user mode
+    * sys_cpu: 20.0 %                         CPU usage of the job's thread in the kernel; if both add up to
+                                              nearly 100 %, the CPU is the limit, not the storage
+    * iodepth_level: 1: 0.10 %, 8: 99.90 %    share of the operations by the number outstanding, in classes up to
+                                              each number
 
-disk sda
-* name: sda                               the device, as the kernel calls it
-* util: 99.0 %                            share of the time with anything in flight; 100 % is no limit on
-                                          devices that work in parallel
+    disk sda
+    * name: sda                               the device, as the kernel calls it
+    * util: 99.0 %                            share of the time with operations in flight; on devices that work in
+                                              parallel, 100 % is not the limit
 
-!: a caveat; *: what matters; --all explains every key
-"#);
+    !: a caveat; *: what matters; --all explains every key
+    "#);
 }
 
 #[test]
@@ -94,12 +96,12 @@ fn each_caveat_has_its_reason() {
     for (part, job, read, options) in [
         ("error 5", json!({ "error": 5 }), nothing(), nothing()),
         ("3 operations failed", json!({ "total_err": 3 }), nothing(), nothing()),
-        ("did not become steady", json!({ "steadystate": { "attained": 0 } }), nothing(), nothing()),
+        ("steady state was not reached", json!({ "steadystate": { "attained": 0 } }), nothing(), nothing()),
         ("400 ms are too short", nothing(), json!({ "runtime": 400 }), nothing()),
         ("too few for percentiles from p99 on", nothing(), json!({ "total_ios": 500 }), nothing()),
         ("too few for percentiles from p99.99 on", nothing(), json!({ "total_ios": 50_000 }), nothing()),
         ("2 operations transferred fewer bytes", nothing(), json!({ "short_ios": 2 }), nothing()),
-        ("a stall, or a state", nothing(), json!({ "bw_min": 1000 }), nothing()),
+        ("a stall, or a change of state", nothing(), json!({ "bw_min": 1000 }), nothing()),
         ("varied by 51 %", nothing(), json!({ "bw_dev": 50_000.0 }), nothing()),
         ("because they are sampled separately", nothing(), json!({ "bw_mean": 120_000.0 }), nothing()),
         ("10 times the mean", nothing(), json!({ "clat_ns": times(40_000.0, 400_000.0, 1e6) }), nothing()),
@@ -114,7 +116,7 @@ fn each_caveat_has_its_reason() {
         ("the program's own", nothing(), json!({ "lat_ns": { "mean": 80_000.0 } }), nothing()),
         ("part of them may come from memory", nothing(), nothing(), json!({ "direct": "0" })),
         (
-            "is memory's",
+            "is that of memory",
             nothing(),
             json!({ "clat_ns": times(900.0, 900.0, 900.0) }),
             json!({ "direct": "0" }),
@@ -140,7 +142,7 @@ fn memory_and_idle_devices_are_reported_by_the_disks() {
     let mut document = fio(json!({}), json!({}), json!({ "direct": "0" }));
     document["disk_util"] = json!([{ "name": "sda", "util": 40.0, "read_sectors": 1000 }]);
     let caveats = caveats_of(&document);
-    assert!(caveats[0].starts_with("the busiest device had something to do for 40 %"), "{caveats:#?}");
+    assert!(caveats[0].starts_with("the busiest device was busy for only 40 %"), "{caveats:#?}");
     assert!(caveats[1].starts_with("cached: only 0 % of the bytes"), "{caveats:#?}");
     document["disk_util"][0]["read_sectors"] = json!((1u64 << 30) / 512);
     assert!(caveats_of(&document)[1].contains("may come from memory"));
@@ -192,10 +194,10 @@ fn own_results_are_explained() {
     for part in [
         "tmpfs keeps",
         "interrupted",
-        "a cache served 37.0 %",
+        "37.0 % was served by a cache",
         "never completed",
         "was not reached",
-        "not what was written",
+        "differs from data written",
         "operations failed",
         "uncertain by 50 %",
         "too few operations for p99",
@@ -315,15 +317,15 @@ fn what_is_found_in_a_result_of_fios_is_found_in_one_of_iolites() {
     let scattered = course((0..30).map(|second| if second % 2 == 0 { 160_000 } else { 85_000 }));
     let written = json!([{ "kind": "write", "operations": 9_000_000 }]);
     for (part, phase, task, read) in [
-        ("it failed", json!({ "ending": { "kind": "failed" } }), nothing(), nothing()),
+        ("the phase failed", json!({ "ending": { "kind": "failed" } }), nothing(), nothing()),
         ("operations failed", nothing(), nothing(), json!({ "errors": 3 })),
         ("400 ms are too short", json!({ "measured_seconds": 0.4 }), nothing(), nothing()),
-        ("a stall, or a state that changed", json!({ "series": slow_second }), nothing(), nothing()),
+        ("a stall, or a change of state", json!({ "series": slow_second }), nothing(), nothing()),
         ("varied by", json!({ "series": scattered }), nothing(), nothing()),
         ("10 times the mean", nothing(), nothing(), times(80_000.0, 800_000.0, 1e6)),
         ("one operation took 2.00 s", nothing(), nothing(), times(8e4, 8e4, 2e9)),
         ("part of them may come from memory", nothing(), json!({ "direct": false }), nothing()),
-        ("is memory's", nothing(), json!({ "direct": false }), times(900.0, 900.0, 900.0)),
+        ("is that of memory", nothing(), json!({ "direct": false }), times(900.0, 900.0, 900.0)),
         (
             "writes went through the page cache",
             json!({ "operations": written }),

@@ -80,7 +80,7 @@ fn body(report: &LatencyReport, style: Style) -> String {
 fn the_tries_and_the_answer() {
     insta::assert_snapshot!(body(&depths(), UNICODE), @r"
     target   p99.9 of at most 1.00 ms: the most operations outstanding, up to 256
-    task     random read 8 KiB: reads of 8 KiB, at random, on data (1 GiB, there already)
+    task     random read 8 KiB: reads of 8 KiB, at random, on data (1 GiB, existing)
     by       io_uring, direct
     windows  of 10.0 s after a ramp of 1.00 s
 
@@ -91,15 +91,15 @@ fn the_tries_and_the_answer() {
                 3  20,000   910 µs     123,456  the search      ✓ kept
                 3  25,000   940 µs     123,456   certainty      ✓ kept
 
-    ANSWER: p99.9 stays within 1.00 ms up to 3 operations outstanding (940 µs in the worse of two windows, at
+    ANSWER: p99.9 is within 1.00 ms up to 3 operations outstanding (940 µs in the worse of two windows, at
             25,000 IOPS, 95 % interval within this run: at least 2 outstanding, below 4 outstanding); not with
             more
     ");
     insta::assert_snapshot!(body(&rates(), Style { unicode: false, width: 60, ..UNICODE }), @"
-    target   p99.9 of at most 1.00 ms: the most operations a
+    target   p99.9 of at most 1.00 ms: the most operations per
              second, with 64 outstanding at most
     task     random read 8 KiB: reads of 8 KiB, at random, on
-             data (1 GiB, there already)
+             data (1 GiB, existing)
     by       io_uring, direct
     windows  of 10.0 s after a ramp of 1.00 s
 
@@ -142,7 +142,7 @@ fn other_answers_in_a_sentence() {
     ANSWER: none: the search was not completed
     FAILED: the device hangs
     ANSWER: none: even with 1 operation outstanding p99.9 exceeded 1.00 ms
-    ANSWER: p99.9 stays within 1.00 ms up to 5,000 IOPS; the maximum was reached
+    ANSWER: p99.9 is within 1.00 ms up to 5,000 IOPS; the maximum was reached
     ");
 }
 

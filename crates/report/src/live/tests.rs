@@ -175,7 +175,7 @@ fn phases_that_run_together_are_distinguished() {
     live.event(&Event::PhaseEnded(synthetic::end(0, Nanos::SECOND.0, 0)));
     insta::assert_snapshot!(out.text(), @"
     trim, 500 IOPS asked: 500 IOPS, mean 1.50 ms, the rate was not reached, 2 wrong when verified
-    create, 1 thread: 1,234 a second, mean 50.0 µs
+    create, 1 thread: 1,234 per second, mean 50.0 µs
     ");
     let bar = |end| {
         let target = ProgressDrawTarget::term_like(Box::new(Shared::default()));
@@ -185,8 +185,8 @@ fn phases_that_run_together_are_distinguished() {
         bar.message()
     };
     insta::assert_snapshot!(format!("{}\n{}", bar(false), bar(true)), @"
-    create: 1,234 a second; trim: 500 IOPS
-    create, 1 thread: 1,234 a second, 9.6 MiB/s, mean 50.0 µs
+    create: 1,234 per second; trim: 500 IOPS
+    create, 1 thread: 1,234 per second, 9.6 MiB/s, mean 50.0 µs
     ");
 }
 

@@ -25,7 +25,7 @@ fn off_a_terminal_each_tenth_gets_a_line() {
     progress.finish();
     let last = out.text()[before..].to_owned();
     let line = "making the\\u{1b}[2J globals: done, 2,000,000 subscripts in ";
-    assert!(last.starts_with(line) && last.ends_with(" a second\n") && last.lines().count() == 1, "{last}");
+    assert!(last.starts_with(line) && last.ends_with(" per second\n") && last.lines().count() == 1, "{last}");
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn amounts_rates_and_waits_are_reported_in_their_units() {
     ];
     insta::assert_snapshot!(all.join("\n"), @"
     3 GiB of 8 GiB, 420 MiB/s, 12 s left
-    4,500,000 of 10,000,000 subscripts, 812,346 a second, 6 min left
-    1 of 10,000,000 subscripts, 0.1 a second, 27,778 h left
+    4,500,000 of 10,000,000 subscripts, 812,346 per second, 6 min left
+    1 of 10,000,000 subscripts, 0.1 per second, 27,778 h left
     0 B of 8 GiB
     1 B of 8 GiB
     5 MiB

@@ -9,7 +9,7 @@ use crate::styler::{Styler, count};
 pub(crate) fn describe(facts: &DatabaseFacts, styler: Styler) -> String {
     let mut lines = vec![
         ("database", engine(facts)),
-        ("holds", holds(facts)),
+        ("contents", holds(facts)),
         ("reads", facts.read_path.clone()),
         ("sets", facts.write_path.clone()),
         ("direct", direct(facts.direct).to_owned()),
@@ -34,7 +34,7 @@ fn engine(facts: &DatabaseFacts) -> String {
         text += &format!(", {}", facts.namespace);
     }
     if is_embedded(facts) {
-        text.push_str(", within this program");
+        text.push_str(", inside the iolite process");
     }
     text
 }
@@ -75,7 +75,9 @@ fn timed(facts: &DatabaseFacts) -> &'static str {
     match facts.timed_by {
         TimedBy::Client if is_embedded(facts) => "by the client, around each call",
         TimedBy::Client => "by the client, around each call, including the round trip to the database",
-        TimedBy::Database => "by the database, which runs whole batches itself: without the round trip",
+        TimedBy::Database => {
+            "by the database, which runs whole batches; response times exclude the round trip"
+        }
     }
 }
 

@@ -53,12 +53,12 @@ fn counts(phase: &PhaseResult, used: &DatabaseUse, styler: Styler) -> String {
         logical.set.to_string(),
         count(logical.commits),
     ];
-    let mut lines = vec![Line::new("", heading), Line::new("asked for", asked)];
+    let mut lines = vec![Line::new("", heading), Line::new("requested", asked)];
     if let Some(data) = used.data_device {
-        let label = if used.log_device.is_some() { "device of the data" } else { "device" };
+        let label = if used.log_device.is_some() { "data device" } else { "device" };
         lines.push(Line::new(label, of_device(data)));
     }
-    lines.extend(used.log_device.map(|log| Line::new("device of the log", of_device(log))));
+    lines.extend(used.log_device.map(|log| Line::new("log device", of_device(log))));
     lines.extend(of_database(&used.database));
     columns(&lines, &SPARED, INDENT, styler)
 }
@@ -113,8 +113,8 @@ fn ramp(phase: &PhaseResult, used: &DatabaseUse) -> Option<Note> {
 /// Whose count of the database's calls it is. A database within this program counts nothing: the program does it in its place.
 fn counted_by(facts: Option<&DatabaseFacts>) -> &'static str {
     match facts {
-        Some(facts) if is_embedded(facts) => "by this program's count of the database's calls",
-        _ => "by the database's own count",
+        Some(facts) if is_embedded(facts) => "according to iolite's count of the database's system calls",
+        _ => "according to the database's own counters",
     }
 }
 
@@ -218,18 +218,18 @@ fn writer(phase: &PhaseResult, used: &DatabaseUse, ratios: &Ratios) -> Option<No
 
 /// This program's own share.
 fn cpu(used: &DatabaseUse, facts: Option<&DatabaseFacts>, ratios: &Ratios) -> Note {
-    let mut text = format!("this program used {}", used.tool_cpu);
+    let mut text = format!("iolite used {}", used.tool_cpu);
     if let Some(cpus) = ratios.tool_cpus {
         text += &format!(" in {} ({} of one CPU)", used.observed, percent(cpus));
     }
     match (ratios.tool_of_host, used.host_cpu) {
         (Some(share), Some(busy)) => {
-            text += &format!(": {} of the {busy} that this host's CPUs were busy", percent(share));
+            text += &format!(": {} of the {busy} of CPU time used on this host", percent(share));
         }
-        _ => text.push_str("; how busy this host's CPUs were is not known"),
+        _ => text.push_str("; the CPU time used on this host is not known"),
     }
     if facts.is_some_and(is_embedded) {
-        text.push_str("; the database runs within it");
+        text.push_str("; this includes the database");
     }
     Note::plain("CPU", text)
 }
@@ -256,10 +256,10 @@ fn bytes_of(bytes: f64) -> String {
 pub(super) fn legend(task: &Task) -> &'static str {
     match task {
         Task::Database(task) if !task.operation.writes() => {
-            "asked for: block reads; device: including I/O of other programs; database: its own system calls"
+            "requested: block reads; device: including I/O of other programs; database: its own system calls"
         }
         _ => {
-            "asked for: block reads, sets, commits; device: including I/O of other programs; database: its own system calls"
+            "requested: block reads, sets, commits; device: including I/O of other programs; database: its own system calls"
         }
     }
 }

@@ -163,12 +163,12 @@ fn random_reads() {
     assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
     insta::assert_snapshot!(text, @"
     database PostgreSQL 15.8, perf
-    holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10 globals × 1,000,000 subscripts
+    contents 17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10 globals × 1,000,000 subscripts
     reads    pg_prewarm in its read mode, a block a call, past the shared buffers
     sets     prepared UPDATE by key, one table per global
     direct   no: block reads may be served by the page cache
     durable  full: synchronous_commit on, fsync on
-    timed    by the database, which runs whole batches itself: without the round trip
+    timed    by the database, which runs whole batches; response times exclude the round trip
     settings shared_buffers 128MB, full_page_writes on, wal_sync_method fdatasync
 
        does     reads blocks by number, at random
@@ -178,26 +178,26 @@ fn random_reads() {
     20 processes (0.25 seconds) average response time = 7.02ms
     Calculated IOPS = 2788
        p50 6.86 ms, p95 9.81 ms, p99 10.1 ms, p99.9 -, max 40.0 ms; IOPS ± 8.6 %
-       PerfTools, which do not time operations, would print 7.17ms: 0.25 s × 20 processes / 697 reads, with all
-       that lies between them
+       PerfTools, which do not time operations, would print 7.17ms: 0.25 s × 20 processes / 697 reads, including
+       all time between them
 
               operations   IOPS      ±  MiB/s     mean      p50      p90      p99  p99.9  p99.99      max
        reads         697  2,788  8.6 %   21.8  7.02 ms  6.86 ms  9.48 ms  10.1 ms      -       -  40.0 ms
-       course   ██████████ 2,720 to 2,880 IOPS, 25.0 ms a mark
+       timeline ██████████ 2,720 to 2,880 IOPS, 25.0 ms per mark
        cache    partly cached (25 %): a cache served a part of it
 
     physical against logical, over 252 ms
                        reads     bytes  writes   bytes  syncs
-       asked for         697  5.45 MiB       0     0 B      0
+       requested         697  5.45 MiB       0     0 B      0
        device            523  4.09 MiB       4  16 KiB      1
        database: data    697  5.45 MiB       -       -      -
        database: log       -         -       -       -      -
-       reads    0.75 device reads per block read (1.00 by the database's own count): at least 25 % of the blocks
-                came from a cache
-       CPU      this program used 3.10 ms in 252 ms (1.2 % of one CPU): 3.4 % of the 91.0 ms that this host's CPUs
-                were busy
+       reads    0.75 device reads per block read (1.00 according to the database's own counters): at least 25 % of
+                the blocks came from a cache
+       CPU      iolite used 3.10 ms in 252 ms (1.2 % of one CPU): 3.4 % of the 91.0 ms of CPU time used on this
+                host
 
-    ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; asked for: block reads;
+    ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; requested: block reads;
     device: including I/O of other programs; database: its own system calls
     ");
 }
@@ -205,8 +205,8 @@ fn random_reads() {
 #[test]
 fn random_sets_within_the_program() {
     insta::assert_snapshot!(body(&sets(), UNICODE), @"
-    database SQLite 3.46.0, within this program
-    holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 1 global × 1,000,000 subscripts
+    database SQLite 3.46.0, inside the iolite process
+    contents 17.5 GiB; 2,097,152 blocks of 8 KiB to read; 1 global × 1,000,000 subscripts
     reads    pg_prewarm in its read mode, a block a call, past the shared buffers
     sets     prepared UPDATE by key, one table per global
     direct   yes: block reads bypass the page cache
@@ -220,32 +220,32 @@ fn random_sets_within_the_program() {
     1 processes (0.25 seconds) average response time = 0.00887ms
     Calculated IOPS = 24000
        p50 8.59 µs, p95 12.3 µs, p99 12.6 µs, p99.9 50.0 µs, max 111 µs; IOPS ± 7.0 %
-       PerfTools, which do not time operations, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, with
-       commits, pauses and all else between them
+       PerfTools, which do not time operations, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, including
+       commits, pauses and all other time between them
 
                 operations    IOPS      ±  MiB/s     mean      p50      p90      p99    p99.9  p99.99      max
        sets          6,000  24,000  7.0 %    1.7  8.88 µs  8.59 µs  11.9 µs  12.6 µs  50.0 µs       -   111 µs
        commits         120     480  4.0 %      -  1.83 ms  1.82 ms  2.49 ms        -        -       -  5.07 ms
-       course   ██████████ 23,360 to 24,520 IOPS, 25.0 ms a mark
+       timeline ██████████ 23,360 to 24,520 IOPS, 25.0 ms per mark
 
     physical against logical, over 252 ms
                        reads     bytes  writes     bytes  syncs
-       asked for           0       0 B   6,000   434 KiB    120
+       requested           0       0 B   6,000   434 KiB    120
        device          2,520  19.7 MiB     610  48.0 MiB    244
        database: data  2,500  19.5 MiB     240  1.88 MiB      2
        database: log       -         -   5,760  45.1 MiB     60
        reads    0.42 device reads per set, including I/O of other programs: blocks that are not in the database's
                 memory are read before they are changed
-       sets     0.040 data writes per set by this program's count of the database's calls: 25.0 sets were
-                coalesced into each; 0.10 device writes and 8.18 KiB per set of 74 B, the log's among them
+       sets     0.040 data writes per set according to iolite's count of the database's system calls: 25.0 sets
+                were coalesced into each; 0.10 device writes and 8.18 KiB per set of 74 B, the log's among them
        log      7.70 KiB per set, 385 KiB per commit, 48.0 writes per commit, 0.50 syncs per commit: 2.00 commits
                 share one, 2.03 device flushes per commit
        writer   data files were written during 12.6 ms of 252 ms (5.0 %)
-       CPU      this program used 80.0 ms in 252 ms (32 % of one CPU): 88 % of the 91.0 ms that this host's CPUs
-                were busy; the database runs within it
+       CPU      iolite used 80.0 ms in 252 ms (32 % of one CPU): 88 % of the 91.0 ms of CPU time used on this
+                host; this includes the database
 
     ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; sets are in the
-    database's memory until their commit; asked for: block reads, sets, commits; device: including I/O of other
+    database's memory until their commit; requested: block reads, sets, commits; device: including I/O of other
     programs; database: its own system calls
     ");
 }
@@ -255,7 +255,7 @@ fn random_sets_within_the_program() {
 #[test]
 fn own_counts_are_not_presented_as_the_databases() {
     let embedded = body(&sets(), UNICODE);
-    assert!(embedded.contains("by this program's count of the database's calls"), "{embedded}");
+    assert!(embedded.contains("according to iolite's count of the database's system calls"), "{embedded}");
     assert!(!embedded.contains("own count"), "{embedded}");
     let mut uncounted = reads();
     let used = uncounted.used.as_mut().unwrap();
@@ -268,47 +268,47 @@ fn own_counts_are_not_presented_as_the_databases() {
 fn both_after_a_ramp() {
     insta::assert_snapshot!(body(&both(), UNICODE), @"
     database PostgreSQL 15.8, perf
-    holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10 globals × 1,000,000 subscripts
+    contents 17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10 globals × 1,000,000 subscripts
     reads    pg_prewarm in its read mode, a block a call, past the shared buffers
     sets     prepared UPDATE by key, one table per global
     direct   no: block reads may be served by the page cache
     durable  full: synchronous_commit on, fsync on
-    timed    by the database, which runs whole batches itself: without the round trip
+    timed    by the database, which runs whole batches; response times exclude the round trip
     settings shared_buffers 128MB, full_page_writes on, wal_sync_method fdatasync
 
        does     reads 50 blocks by number in 50 % of its cycles, and in 50 % sets 50 subscripts of its global in a
                 transaction, all at random, without a pause
        load     10 jobs
-       time     for 250 ms, after a ramp of 250 ms that is left out
+       time     for 250 ms, after a ramp of 250 ms, which is not measured
 
     10 processes (0.25 seconds) average response time = 0.310ms
     Calculated IOPS = 24000
        p50 301 µs, p95 792 µs, p99 835 µs, p99.9 3.02 ms, max 6.74 ms; IOPS ± 7.5 %
        PerfTools, which do not time operations, would print 0.417ms: 0.25 s × 10 processes / 6,000 reads and sets,
-       with commits, pauses and all else between them
+       including commits, pauses and all other time between them
 
                 operations    IOPS      ±  MiB/s     mean      p50      p90      p99  p99.9  p99.99      max
        reads         3,000  12,000  7.5 %   93.8   591 µs   573 µs   792 µs   840 µs      -       -  6.74 ms
        sets          3,000  12,000  7.5 %    0.8  29.5 µs  28.7 µs  39.6 µs  42.0 µs      -       -   337 µs
        commits          60     240  0.0 %      -  3.80 ms  3.75 ms  5.20 ms        -      -       -  5.57 ms
-       course   ██████████ 23,280 to 24,560 IOPS, 25.0 ms a mark
+       timeline ██████████ 23,280 to 24,560 IOPS, 25.0 ms per mark
        cache    device: what was requested reached the device
 
     physical against logical, over 500 ms
-                           reads     bytes  writes     bytes  syncs
-       asked for           4,500  35.2 MiB   4,500   325 KiB     90
-       device of the data  4,950  38.7 MiB     525  8.20 MiB      6
-       device of the log       0       0 B      90  1.72 MiB     90
+                    reads     bytes  writes     bytes  syncs
+       requested    4,500  35.2 MiB   4,500   325 KiB     90
+       data device  4,950  38.7 MiB     525  8.20 MiB      6
+       log device       0       0 B      90  1.72 MiB     90
        over     all counts refer to the whole 500 ms, including the ramp of 250 ms
        reads    1.10 device reads per block read, including reads caused by sets
        sets     0.12 device writes and 1.87 KiB per set of 74 B: 8.57 sets were coalesced into each
        log      400 B per set, 19.5 KiB per commit, 1.00 writes per commit, 1.00 syncs per commit, by its device
        writer   data files were written during 100 ms of 500 ms (20 %)
-       CPU      this program used 3.10 ms in 500 ms (0.6 % of one CPU): 3.4 % of the 91.0 ms that this host's CPUs
-                were busy
+       CPU      iolite used 3.10 ms in 500 ms (0.6 % of one CPU): 3.4 % of the 91.0 ms of CPU time used on this
+                host
 
     ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; sets are in the
-    database's memory until their commit; asked for: block reads, sets, commits; device: including I/O of other
+    database's memory until their commit; requested: block reads, sets, commits; device: including I/O of other
     programs; database: its own system calls
     ");
 }
@@ -320,12 +320,12 @@ fn a_remote_database_and_an_interrupted_run() {
     storage  not visible from this host
     host     db1: Example CPU 3000, 4 CPUs, 16 GiB memory, Linux 6.12.0 x86_64, virtualised by kvm
     database PostgreSQL 15.8, perf
-    holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 2 globals of 900,000 to 1,000,000 subscripts
+    contents 17.5 GiB; 2,097,152 blocks of 8 KiB to read; 2 globals of 900,000 to 1,000,000 subscripts
     reads    pg_prewarm in its read mode, a block a call, past the shared buffers
     sets     prepared UPDATE by key, one table per global
     direct   no: block reads may be served by the page cache
     durable  full: synchronous_commit on, fsync on
-    timed    by the database, which runs whole batches itself: without the round trip
+    timed    by the database, which runs whole batches; response times exclude the round trip
     settings shared_buffers 128MB, full_page_writes on, wal_sync_method fdatasync
 
        does     sets 50 subscripts of its global in a transaction, at random, with a pause of 2.00 ms after each
@@ -335,26 +335,25 @@ fn a_remote_database_and_an_interrupted_run() {
     1 processes (0.25 seconds) average response time = 0.00887ms
     Calculated IOPS = 24000
        p50 8.59 µs, p95 12.3 µs, p99 12.6 µs, p99.9 50.0 µs, max 111 µs; IOPS ± 7.0 %
-       PerfTools, which do not time operations, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, with
-       commits, pauses and all else between them
+       PerfTools, which do not time operations, would print 0.0417ms: 0.25 s × 1 process / 6,000 sets, including
+       commits, pauses and all other time between them
 
                 operations    IOPS      ±  MiB/s     mean      p50      p90      p99    p99.9  p99.99      max
        sets          6,000  24,000  7.0 %    1.7  8.88 µs  8.59 µs  11.9 µs  12.6 µs  50.0 µs       -   111 µs
        commits         120     480  4.0 %      -  1.83 ms  1.82 ms  2.49 ms        -        -       -  5.07 ms
-       course   ██████████ 23,360 to 24,520 IOPS, 25.0 ms a mark
+       timeline ██████████ 23,360 to 24,520 IOPS, 25.0 ms per mark
        ended    interrupted
 
     physical against logical, over 252 ms
                   reads  bytes  writes    bytes  syncs
-       asked for      0    0 B   6,000  434 KiB    120
+       requested      0    0 B   6,000  434 KiB    120
        device   the device counters of the database are not available: it is on another host, or on a file system
                 without a device; the database does not count its own operations either
        writer   when data files were written is not known: the database does not count it
-       CPU      this program used 3.10 ms in 252 ms (1.2 % of one CPU); how busy this host's CPUs were is not
-                known
+       CPU      iolite used 3.10 ms in 252 ms (1.2 % of one CPU); the CPU time used on this host is not known
 
     ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; sets are in the
-    database's memory until their commit; asked for: block reads, sets, commits; device: including I/O of other
+    database's memory until their commit; requested: block reads, sets, commits; device: including I/O of other
     programs; database: its own system calls
 
     warnings
@@ -371,15 +370,15 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
     assert!(text.is_ascii());
     insta::assert_snapshot!(text, @"
     database PostgreSQL 15.8, perf
-    holds    17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10
+    contents 17.5 GiB; 2,097,152 blocks of 8 KiB to read; 10
              globals x 1,000,000 subscripts
     reads    pg_prewarm in its read mode, a block a call, past
              the shared buffers
     sets     prepared UPDATE by key, one table per global
     direct   no: block reads may be served by the page cache
     durable  full: synchronous_commit on, fsync on
-    timed    by the database, which runs whole batches itself:
-             without the round trip
+    timed    by the database, which runs whole batches; response
+             times exclude the round trip
     settings shared_buffers 128MB, full_page_writes on,
              wal_sync_method fdatasync
 
@@ -387,8 +386,8 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
                 and in 50 % sets 50 subscripts of its global in
                 a transaction, all at random, without a pause
        load     10 jobs
-       time     for 250 ms, after a ramp of 250 ms that is left
-                out
+       time     for 250 ms, after a ramp of 250 ms, which is not
+                measured
 
     10 processes (0.25 seconds) average response time = 0.310ms
     Calculated IOPS = 24000
@@ -396,20 +395,20 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
        6.74 ms; IOPS +/- 7.5 %
        PerfTools, which do not time operations, would print
        0.417ms: 0.25 s x 10 processes / 6,000 reads and sets,
-       with commits, pauses and all else between them
+       including commits, pauses and all other time between them
 
                   IOPS    +/-     mean      p99  p99.9      max
        reads    12,000  7.5 %   591 us   840 us      -  6.74 ms
        sets     12,000  7.5 %  29.5 us  42.0 us      -   337 us
        commits     240  0.0 %  3.80 ms        -      -  5.57 ms
-       course   @@@@@@@@@@ 23,280 to 24,560 IOPS, 25.0 ms a mark
+       timeline @@@@@@@@@@ 23,280 to 24,560 IOPS, 25.0 ms per mark
        cache    device: what was requested reached the device
 
     physical against logical, over 500 ms
-                           reads  writes     bytes  syncs
-       asked for           4,500   4,500   325 KiB     90
-       device of the data  4,950     525  8.20 MiB      6
-       device of the log       0      90  1.72 MiB     90
+                    reads     bytes  writes     bytes  syncs
+       requested    4,500  35.2 MiB   4,500   325 KiB     90
+       data device  4,950  38.7 MiB     525  8.20 MiB      6
+       log device       0       0 B      90  1.72 MiB     90
        over     all counts refer to the whole 500 ms, including
                 the ramp of 250 ms
        reads    1.10 device reads per block read, including
@@ -420,13 +419,13 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
                 per commit, 1.00 syncs per commit, by its device
        writer   data files were written during 100 ms of 500 ms
                 (20 %)
-       CPU      this program used 3.10 ms in 500 ms (0.6 % of
-                one CPU): 3.4 % of the 91.0 ms that this host's
-                CPUs were busy
+       CPU      iolite used 3.10 ms in 500 ms (0.6 % of one
+                CPU): 3.4 % of the 91.0 ms of CPU time used on
+                this host
 
     +/-: 95 % interval of the rate, within this run; -: too few
     operations, or not counted; sets are in the database's
-    memory until their commit; asked for: block reads, sets,
+    memory until their commit; requested: block reads, sets,
     commits; device: including I/O of other programs; database:
     its own system calls
     ");
@@ -454,10 +453,10 @@ fn nothing_measured_is_said_and_not_divided_by() {
 
     physical against logical, over 0 ns
                   reads  bytes  writes  bytes  syncs
-       asked for      0    0 B       0    0 B      0
+       requested      0    0 B       0    0 B      0
        device   the device counters of the database are not available: it is on another host, or on a file system
                 without a device; the database does not count its own operations either
-       CPU      this program used 3.10 ms: 3.4 % of the 91.0 ms that this host's CPUs were busy
+       CPU      iolite used 3.10 ms: 3.4 % of the 91.0 ms of CPU time used on this host
 
     FAILED: the server has gone
     ");

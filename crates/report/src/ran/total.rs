@@ -117,9 +117,9 @@ impl Total {
             words::number(self.processes, "process", "processes"),
             count(self.operations),
             match self.kinds.as_slice() {
-                [OpKind::Read] => "reads, with all that lies between them",
-                [OpKind::Write] => "sets, with commits, pauses and all else between them",
-                _ => "reads and sets, with commits, pauses and all else between them",
+                [OpKind::Read] => "reads, including all time between them",
+                [OpKind::Write] => "sets, including commits, pauses and all other time between them",
+                _ => "reads and sets, including commits, pauses and all other time between them",
             }
         )
     }

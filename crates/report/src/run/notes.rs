@@ -103,7 +103,7 @@ fn outstanding(phase: &PhaseResult) -> Option<Note> {
     let longest = flow_max(phase);
     (at_end > 0 && phase.totals.drain_max > longest).then(|| {
         let text = format!(
-            "of {} operations in flight at the end the slowest took {}, longer than any before",
+            "of {} operations in flight at the end, the slowest took {}, longer than any before",
             count(at_end),
             Nanos(phase.totals.drain_max)
         );
@@ -120,18 +120,22 @@ fn changes(found: &PhaseChanges) -> Vec<Note> {
     let text = |change: &Change| match change {
         Change::LevelShift { at, before, after } => {
             format!(
-                "at {} the rate went from {} to {} and stayed there; 95 % intervals, within this run",
+                "at {} the rate went permanently from {} to {}; 95 % intervals, within this run",
                 time(*at),
                 level(before),
                 level(after)
             )
         }
         Change::Stall { at, seconds } => {
-            format!("at {} it stalled for {}: less than a tenth of the usual rate", time(*at), time(*seconds))
+            format!(
+                "at {} there was a stall of {}: less than a tenth of the usual rate",
+                time(*at),
+                time(*seconds)
+            )
         }
         Change::Periodic { seconds, amplitude } => {
             format!(
-                "the rate rises and falls every {}, by {:.0} % of its mean",
+                "the rate oscillates with a period of {}, by {:.0} % of its mean",
                 time(*seconds),
                 amplitude * 100.0
             )
@@ -152,7 +156,7 @@ fn flow_max(phase: &PhaseResult) -> u64 {
 
 fn stuck(stuck: &Stuck) -> Note {
     let Stuck { worker, kind, offset, age } = stuck;
-    let text = format!("{} at byte {offset} of worker {worker}, on its way for {age}", kind.name());
+    let text = format!("{} at byte {offset} of worker {worker}, in flight for {age}", kind.name());
     Note::of("stuck", Emphasis::Bad, text)
 }
 
@@ -174,9 +178,11 @@ pub(super) fn verified(found: &Verified, label: &str, styler: Styler) -> String 
     let bad = *wrong + *unreadable > 0;
     let mut parts = Vec::new();
     parts.push(match (bad, *units) {
-        (true, _) => format!("WRONG: {} of {} units are not what was written", count(*wrong), count(*units)),
+        (true, _) => {
+            format!("WRONG: {} of {} units differ from the data written", count(*wrong), count(*units))
+        }
         (false, 0) => "nothing was compared".to_owned(),
-        (false, _) => format!("all {} units are what was written", count(*units)),
+        (false, _) => format!("all {} units match the data written", count(*units)),
     });
     let kinds = damage.iter().map(|(damage, units)| format!("{} {}", count(*units), damage.name()));
     parts.extend(kinds);
@@ -187,7 +193,7 @@ pub(super) fn verified(found: &Verified, label: &str, styler: Styler) -> String 
         parts.push(format!("{} could not be compared (not written, or being written)", count(*unknown)));
     }
     if *incomplete {
-        parts.push("not all was compared: interrupted".to_owned());
+        parts.push("verification is incomplete: interrupted".to_owned());
     }
     let ink = if bad {
         Some(Emphasis::Bad)

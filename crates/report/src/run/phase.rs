@@ -120,12 +120,12 @@ fn over_time(phase: &PhaseResult, styler: Styler) -> Option<String> {
     let series: Vec<(f64, f64)> =
         phase.totals.series.iter().map(|point| (point.seconds, operations(point))).collect();
     let course = course(&series, styler.width().saturating_sub(TEXT + LEGEND).max(10), styler)?;
-    let label = format!("{:INDENT$}{:<width$}", "", "course", width = TEXT - INDENT);
+    let label = format!("{:INDENT$}{:<width$}", "", "timeline", width = TEXT - INDENT);
     let (min, max) = (Iops(course.min), Iops(course.max));
     let each = styler.clean(Nanos::from_secs_f64(course.seconds));
     // Not wrapped and not cleaned: every character is ours, and blanks mean something.
     let word = phase.info.task.rate_word();
-    Some(format!("{label}{} {min} to {max} {word}, {each} a mark\n", course.marks))
+    Some(format!("{label}{} {min} to {max} {word}, {each} per mark\n", course.marks))
 }
 
 /// The groups, with the figures of all their phases together; empty without any.

@@ -129,62 +129,62 @@ fn a_whole_run() {
     assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
     insta::assert_snapshot!(text, @r"
     1. reads of the index (together with 2) [db]
-       does     reads of 8 KiB, at random, on data (1 GiB, there already)
+       does     reads of 8 KiB, at random, on data (1 GiB, existing)
        by       io_uring, direct
        load     1 thread, 32 outstanding, 30,000 per second with random arrivals
        time     for 250 ms
                   operations    IOPS      ±  MiB/s    mean      p50     p90     p99    p99.9  p99.99      max
        reads           5,000  20,000  7.1 %    156  296 µs   286 µs  396 µs  420 µs  1.67 ms       -  3.59 ms
          service                                            95.5 µs  132 µs  140 µs   556 µs       -
-       course   ██████████ 19,440 to 20,480 IOPS, 25.0 ms a mark
+       timeline ██████████ 19,440 to 20,480 IOPS, 25.0 ms per mark
        rate     NOT REACHED: 30,000 IOPS requested, 20,000 achieved; 2,500 operations were due but not yet issued
                 at the end: the storage does not reach this rate with 32 outstanding
        cache    device: what was requested reached the device (of all phases that ran together)
 
     2. the tables (together with 1) [db]
-       does     70 % reads and 30 % writes of 8 KiB, at random, on data (1 GiB, there already)
+       does     70 % reads and 30 % writes of 8 KiB, at random, on data (1 GiB, existing)
        by       io_uring, direct
-       load     1 thread, 8 outstanding, each as soon as an earlier one is back
-       time     for 250 ms, after a ramp of 50.0 ms that is left out
+       load     1 thread, 8 outstanding, each as soon as an earlier one completes
+       time     for 250 ms, after a ramp of 50.0 ms, which is not measured
                operations    IOPS      ±  MiB/s     mean      p50     p90     p99  p99.9  p99.99      max
        reads        3,500  14,000  7.1 %    109   148 µs   143 µs  198 µs  210 µs      -       -  1.68 ms
        writes       1,500   6,000  7.5 %   46.9  88.4 µs  86.0 µs  119 µs  126 µs      -       -   944 µs
-       course   ██████████ 19,480 to 20,520 IOPS, 25.0 ms a mark
+       timeline ██████████ 19,480 to 20,520 IOPS, 25.0 ms per mark
        errors   write failed 3 times (device): Input/output error (os error 5); at byte 8192, 1048576...
        cache    device: what was requested reached the device (of all phases that ran together)
 
     3. the log
-       does     writes of 8 KiB, one after the other, on log (1 MiB, created for the run, growing)
-       by       io_uring, direct, fdatasync after each write, verified by crc32c (all after the phase)
-       load     1 thread, 1 outstanding, each as soon as an earlier one is back
+       does     writes of 8 KiB, sequential, on log (1 MiB, created for the run, growing)
+       by       io_uring, direct, fdatasync after each write, verified by crc32c (completely after the phase)
+       load     1 thread, 1 outstanding, each as soon as an earlier one completes
        time     for 250 ms
                         operations   IOPS      ±     mean      p50      p90      p99  p99.9  p99.99      max
        commits                 500  2,000  2.1 %   314 µs   305 µs   421 µs   448 µs      -       -  1.78 ms
        fdatasync alone         500  2,000  2.1 %   294 µs   286 µs   395 µs   420 µs      -       -  1.67 ms
        writes                  500  2,000  2.1 %  19.6 µs  19.1 µs  26.3 µs  28.0 µs      -       -   111 µs
-       course   ██████████ 1,920 to 2,080 IOPS, 25.0 ms a mark
+       timeline ██████████ 1,920 to 2,080 IOPS, 25.0 ms per mark
        hung     2 operations never completed; the oldest was abandoned after 5.00 s: the device hangs
-       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
-       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
-       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
-       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
-       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
-       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
-       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
-       stuck    write at byte 8192 of worker 0, on its way for 5.00 s
+       stuck    write at byte 8192 of worker 0, in flight for 5.00 s
+       stuck    write at byte 8192 of worker 0, in flight for 5.00 s
+       stuck    write at byte 8192 of worker 0, in flight for 5.00 s
+       stuck    write at byte 8192 of worker 0, in flight for 5.00 s
+       stuck    write at byte 8192 of worker 0, in flight for 5.00 s
+       stuck    write at byte 8192 of worker 0, in flight for 5.00 s
+       stuck    write at byte 8192 of worker 0, in flight for 5.00 s
+       stuck    write at byte 8192 of worker 0, in flight for 5.00 s
                 and 2 more
        ended    interrupted
-       verified WRONG: 1 of 500 units are not what was written; 1 misplaced; 1 could not be read; 7 could not be
-                compared (not written, or being written); not all was compared: interrupted
+       verified WRONG: 1 of 500 units differ from the data written; 1 misplaced; 1 could not be read; 7 could not
+                be compared (not written, or being written); verification is incomplete: interrupted
                 at byte 4096: holds what belongs at byte 8192
 
     4. create
-       does     makes files one after the other, 1,000 a thread, 100 a directory, in tree
+       does     creates files in order, 1,000 per thread, 100 per directory, in tree
        load     4 threads
        time     until 4,000 operations
-                operations  a second      ±  MiB/s     mean      p50      p90      p99   p99.9  p99.99     max
-       creates       4,000    16,000  7.1 %      -  59.1 µs  57.3 µs  79.1 µs  84.0 µs  334 µs       -  696 µs
-       course   ██████████ 15,560 to 16,360 a second, 25.0 ms a mark
+                operations  per second      ±  MiB/s     mean      p50      p90      p99   p99.9  p99.99     max
+       creates       4,000      16,000  7.1 %      -  59.1 µs  57.3 µs  79.1 µs  84.0 µs  334 µs       -  696 µs
+       timeline ██████████ 15,560 to 16,360 per second, 25.0 ms per mark
 
     group db: 2 phases together (1, 2)
                   operations    IOPS      ±  MiB/s     mean      p50     p90     p99    p99.9  p99.99      max
@@ -212,8 +212,8 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
     assert!(text.lines().all(|line| line.chars().count() <= 70), "{text}");
     insta::assert_snapshot!(text, @r"
     1. reads of the index (together with 2) [db]
-       does     reads of 8 KiB, at random, on data (1 GiB, there
-                already)
+       does     reads of 8 KiB, at random, on data (1 GiB,
+                existing)
        by       io_uring, direct
        load     1 thread, 32 outstanding, 30,000 per second with
                 random arrivals
@@ -221,7 +221,7 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
                     IOPS    mean     p99    p99.9      max
        reads      20,000  296 us  420 us  1.67 ms  3.59 ms
          service                  140 us   556 us
-       course   @@@@@@@@@@ 19,440 to 20,480 IOPS, 25.0 ms a mark
+       timeline @@@@@@@@@@ 19,440 to 20,480 IOPS, 25.0 ms per mark
        rate     NOT REACHED: 30,000 IOPS requested, 20,000
                 achieved; 2,500 operations were due but not yet
                 issued at the end: the storage does not reach
@@ -231,16 +231,16 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
 
     2. the tables (together with 1) [db]
        does     70 % reads and 30 % writes of 8 KiB, at random,
-                on data (1 GiB, there already)
+                on data (1 GiB, existing)
        by       io_uring, direct
        load     1 thread, 8 outstanding, each as soon as an
-                earlier one is back
-       time     for 250 ms, after a ramp of 50.0 ms that is left
-                out
+                earlier one completes
+       time     for 250 ms, after a ramp of 50.0 ms, which is
+                not measured
                  IOPS    +/-     mean     p99  p99.9      max
        reads   14,000  7.1 %   148 us  210 us      -  1.68 ms
        writes   6,000  7.5 %  88.4 us  126 us      -   944 us
-       course   @@@@@@@@@@ 19,480 to 20,520 IOPS, 25.0 ms a mark
+       timeline @@@@@@@@@@ 19,480 to 20,520 IOPS, 25.0 ms per mark
        errors   write failed 3 times (device): Input/output
                 error (os error 5); at byte 8192, 1048576...
        cache    device: what was requested reached the device
@@ -501,12 +501,12 @@ fn a_verification_is_reported_alone_too() {
     let found = Verified { units: 1234, ..Verified::default() };
     insta::assert_snapshot!(verified_text(&task, &found), @"
     target    log (1 MiB, created for the run, growing)
-    verified  all 1,234 units are what was written
+    verified  all 1,234 units match the data written
     ");
     insta::assert_snapshot!(verified_text(&task, &verified().end.verified.unwrap()), @"
     target    log (1 MiB, created for the run, growing)
-    verified  WRONG: 1 of 500 units are not what was written; 1 misplaced; 1 could not be read; 7 could not be
-              compared (not written, or being written); not all was compared: interrupted
+    verified  WRONG: 1 of 500 units differ from the data written; 1 misplaced; 1 could not be read; 7 could not be
+              compared (not written, or being written); verification is incomplete: interrupted
               at byte 4096: holds what belongs at byte 8192
     ");
     let document = verified_json(&task, &found);
@@ -570,9 +570,9 @@ fn both_levels_are_reported_in_place_of_a_mean_that_never_was() {
     let row = text.lines().find(|line| line.trim_start().starts_with("reads  ")).unwrap();
     assert!(row.contains("22,0") && row.contains(" > 8") && row.contains("levels"), "{text}");
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(joined.contains("changed at 2.00 s the rate went from 22,0"), "{text}");
+    assert!(joined.contains("changed at 2.00 s the rate went permanently from 22,0"), "{text}");
     assert!(joined.contains("95 % intervals, within this run"), "{text}");
-    assert!(joined.contains("changed at 3.30 s it stalled for 300 ms"), "{text}");
+    assert!(joined.contains("changed at 3.30 s there was a stall of 300 ms"), "{text}");
     let json = json(&report);
     let changes = &json["phases"][0]["changes"];
     assert_eq!(changes["operation"], "read");
@@ -585,8 +585,10 @@ fn both_levels_are_reported_in_place_of_a_mean_that_never_was() {
         crate::explain::result(crate::explain::ResultToExplain { document: &json, all: false }, UNICODE)
             .unwrap();
     let explained = explained.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in ["the rate changed 2.00 s after the start, from 22,0", "next to nothing completed for 300 ms"]
-    {
+    for part in [
+        "the rate changed permanently 2.00 s after the start, from 22,0",
+        "almost no operations completed for 300 ms",
+    ] {
         assert!(explained.contains(part), "{part}: {explained}");
     }
 }

@@ -24,10 +24,10 @@ type Rendered = fn(f64) -> String;
 
 pub(super) fn figures(report: &StudyReport<BlockPoint>, styler: Styler) -> String {
     let surfaces: [(&str, Figure, Rendered); 3] = [
-        ("operations a second (IOPS)", |result| Some(rates(result)?.0), |value| Iops(value).to_string()),
-        ("MiB a second", |result| Some(rates(result)?.1), mebibytes),
+        ("operations per second (IOPS)", |result| Some(rates(result)?.0), |value| Iops(value).to_string()),
+        ("MiB per second", |result| Some(rates(result)?.1), mebibytes),
         (
-            "p99 of the response times, of reads or writes whichever is longer",
+            "p99 of the response times, of reads or writes, whichever is longer",
             |result| slowest(result, 0.99),
             nanos,
         ),

@@ -92,7 +92,7 @@ pub trait Circumstance: Sized + Serialize + DeserializeOwned {
 
 impl Circumstance for CachePoint {
     const STUDY: &'static str = "study-cache";
-    const TITLE: &'static str = "what the page cache does to reads of";
+    const TITLE: &'static str = "effect of the page cache on reads of";
 
     fn keys(&self) -> Value {
         json!({ "way": self.way, "order": self.order })
@@ -105,7 +105,7 @@ impl Circumstance for CachePoint {
 
 impl Circumstance for ReadAheadPoint {
     const STUDY: &'static str = "study-readahead";
-    const TITLE: &'static str = "what read-ahead does to reads of";
+    const TITLE: &'static str = "effect of read-ahead on reads of";
 
     fn keys(&self) -> Value {
         json!({ "read_ahead_bytes": self.read_ahead.0, "order": self.order })
@@ -118,7 +118,7 @@ impl Circumstance for ReadAheadPoint {
 
 impl Circumstance for BlockPoint {
     const STUDY: &'static str = "study-blocksize";
-    const TITLE: &'static str = "what the size of operations does on";
+    const TITLE: &'static str = "effect of the block size on";
 
     fn keys(&self) -> Value {
         json!({ "block_bytes": self.block.0, "read_percent": self.read_percent })
@@ -150,7 +150,7 @@ fn findings(findings: &[StudyFinding], styler: Styler) -> String {
     if findings.is_empty() {
         return String::new();
     }
-    let mut out = styler.paint(Emphasis::Strong, "what it means") + "\n";
+    let mut out = styler.paint(Emphasis::Strong, "interpretation") + "\n";
     for (number, finding) in findings.iter().enumerate() {
         let label = format!("{:>3}. ", number + 1);
         out += &styler.item(&label, label.len(), finding);

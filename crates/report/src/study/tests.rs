@@ -63,7 +63,7 @@ fn ways_stand_side_by_side() {
     queue depth 1; reads and bytes requested, and the requests and bytes counted by the underlying devices,
     including other programs; cached: share that was in the page cache before; -: not available
 
-    what it means
+    interpretation
       1. 25 % of the region remained in the page cache although it was dropped (mapped, locked or used by another
          program): the cold figures are too good
       2. none of these settings slows down random reads: the kernel detects the random access, and the device
@@ -89,7 +89,7 @@ fn settings_stand_below_each_other() {
     counted by the underlying devices, including other programs; read per byte: bytes read by the devices per byte
     requested; *: the current setting
 
-    what it means
+    interpretation
       1. 25 % of the region remained in the page cache although it was dropped (mapped, locked or used by another
          program): the cold figures are too good
       2. none of these settings slows down random reads: the kernel detects the random access, and the device
@@ -109,23 +109,23 @@ fn surfaces_are_shaded() {
         (point(65_536, 70), phase(3, 65_536, 2_000.0)),
     ]);
     insta::assert_snapshot!(body(&text(&report, PLAIN)), @r"
-    operations a second (IOPS)
+    operations per second (IOPS)
                           reads            70/30
          512 B       40,000 ███       20,000 ▒▒▒
         64 KiB        4,000            2,000
 
-    MiB a second
+    MiB per second
                           reads            70/30
          512 B         19.5              9.8
         64 KiB          250 ███          125 ▒▒▒
 
-    p99 of the response times, of reads or writes whichever is longer
+    p99 of the response times, of reads or writes, whichever is longer
                           reads            70/30
          512 B      35.0 µs          70.0 µs
         64 KiB       350 µs ▒▒▒       700 µs ███
     darker: larger, relative to the largest value of the table; -: too few operations
 
-    what it means
+    interpretation
       1. 25 % of the region remained in the page cache although it was dropped (mapped, locked or used by another
          program): the cold figures are too good
       2. none of these settings slows down random reads: the kernel detects the random access, and the device

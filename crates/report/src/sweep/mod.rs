@@ -95,8 +95,10 @@ fn header(report: &SweepReport, styler: Styler) -> String {
         Some(facts) => styler.clean(&facts.url),
         None => styler.clean(report.run.storage.directory.display()),
     };
-    let title =
-        format!("iolite {version}: {} with more and more jobs on {place}", styler.clean(&report.tool));
+    let title = format!(
+        "iolite {version}: {} with an increasing number of jobs on {place}",
+        styler.clean(&report.tool)
+    );
     styler.paint(Emphasis::Strong, &title)
         + "\n"
         + &machine::describe(&report.run, report.calibration.as_ref(), styler)
@@ -114,13 +116,13 @@ fn asked(terms: &SweepTerms, styler: Styler) -> String {
     let ramp = if terms.ramp.0 > 0 { format!(" after a ramp of {}", terms.ramp) } else { String::new() };
     let repeat = match terms.repeat {
         0 | 1 => String::new(),
-        2 => ", twice, the second time backwards".to_owned(),
-        times => format!(", {times} times, each time in another order"),
+        2 => ", twice, the second time in reverse order".to_owned(),
+        times => format!(", {times} times, each time in a different order"),
     };
     let closer = match terms.closer {
         0 => String::new(),
         1 => "; then additional steps near the knee".to_owned(),
-        looks => format!("; then up to {looks} closer looks at the knee"),
+        looks => format!("; then up to {looks} additional measurements at the knee"),
     };
     let target = terms.target_iops.map_or(String::new(), |target| format!(", at least {target} IOPS"));
     line("jobs", format!("{jobs}: each {}{ramp}{repeat}", terms.step), styler)
@@ -136,7 +138,7 @@ fn asked(terms: &SweepTerms, styler: Styler) -> String {
         )
         + &line(
             "asked",
-            format!("on average at most {}, never above {}{target}", terms.average, terms.ceiling),
+            format!("mean at most {}, maximum at most {}{target}", terms.average, terms.ceiling),
             styler,
         )
 }
@@ -167,11 +169,11 @@ fn largest(report: &SweepReport) -> String {
     let bounds = format!("mean {} and max {}", terms.average, terms.ceiling);
     let within = SweptStep::max_within(&report.steps, terms);
     let Some((step, did)) = within.and_then(|step| Some((step, step.result.logical()?))) else {
-        return format!("no number of jobs tried keeps {bounds}");
+        return format!("no tested number of jobs meets {bounds}");
     };
     let jobs = knees::load_word(Layer::Database, step.jobs);
     let limited = report.steps.last().is_some_and(|last| last.jobs == step.jobs);
-    let more = if limited { "; more jobs were not tried" } else { "" };
+    let more = if limited { "; more jobs were not tested" } else { "" };
     let rate = did.rate;
     format!(
         "up to {} {jobs} within {bounds}: {} IOPS ({} to {}, 95 % within this run){more}",

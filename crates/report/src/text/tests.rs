@@ -21,9 +21,9 @@ fn a_whole_check() {
     mounted  noatime,data=ordered
     devices  vda1 (partition), 100 GiB
              └─ vda (virtio), 100 GiB, blocks 512/4096, scheduler none, cache write back, rotational flag set
-                (virtual disks often say so falsely), read-ahead 128 KiB
+                (often incorrect for virtual disks), read-ahead 128 KiB
     host     db1: Example CPU 3000, 4 CPUs, 16 GiB memory, Linux 6.12.0 x86_64, virtualised by kvm
-    own cost clock tsc: 18.2 ns a reading, steps of 1 ns; measuring loop 62 ns an operation
+    overhead clock tsc: 18.2 ns per reading, resolution 1 ns; measuring loop 62 ns per operation
 
                               load    IOPS  MiB/s      ±     mean      p50      p99    p99.9      max  cache
     file
@@ -53,8 +53,8 @@ fn a_whole_check() {
                                  8  31,500    246  7.2 %   250 µs   243 µs   356 µs  1.42 ms  3.22 ms  device
       RanWrite, sets             2  24,000    1.5  7.0 %  8.88 µs  8.59 µs  12.6 µs  50.0 µs   111 µs  unknown
         commits                      2,400      -  9.2 %   685 µs   668 µs   979 µs        -  3.89 ms
-    load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate, within this run; times:
-    response; ▸ knee; -: too few operations; random I/O spans 1 GiB; sets are in the database's memory until their
+    load: outstanding operations, or jobs of the database; ±: 95 % interval of the rate, within this run; times:
+    response; ▸ knee; -: too few operations; random I/O over 1 GiB; sets are in the database's memory until their
     commit
 
     knee  random read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,849 IOPS; plateau 64,548 IOPS (61,692 to 67,404)
@@ -74,16 +74,17 @@ fn a_whole_check() {
           mean  ▃▃  ▃▃ ▅▅ ██ up to 250 µs
 
     warnings
-      1. during `random read 64 KiB` the device transferred 1.50 GiB for 1 GiB requested: it is used by others, or
-         reads are amplified; repeat the check when it is idle
+      1. during `random read 64 KiB` the device transferred 1.50 GiB for 1 GiB requested: other programs use it,
+         or reads are amplified; repeat the check when the device is idle
       2. throughput of `random read 8 KiB` was still growing at 32 outstanding operations: the storage is capable
          of more
 
     VERDICT: unfit for oltp-flash
-      ✓ random read 8 KiB at the knee (8 outstanding), mean: 150 µs (148 µs to 152 µs); asked at most 2.00 ms
-      ~ random read 64 KiB at the knee (4 outstanding), p99.9: 2.1 ms (1.9 ms to 2.5 ms); asked at most 2.00 ms
+      ✓ random read 8 KiB at the knee (8 outstanding), mean: 150 µs (148 µs to 152 µs); required: at most 2.00 ms
+      ~ random read 64 KiB at the knee (4 outstanding), p99.9: 2.1 ms (1.9 ms to 2.5 ms); required: at most
+        2.00 ms
           - 900 operations are too few
-      ✗ fdatasync, growing, p99: 3.60 ms (3.1 ms to 4.0 ms); asked at most 2.00 ms
+      ✗ fdatasync, growing, p99: 3.60 ms (3.1 ms to 4.0 ms); required: at most 2.00 ms
     ");
 }
 
@@ -97,9 +98,9 @@ fn ascii_has_only_ascii() {
     mounted  noatime,data=ordered
     devices  vda1 (partition), 100 GiB
              `- vda (virtio), 100 GiB, blocks 512/4096, scheduler none, cache write back, rotational flag set
-                (virtual disks often say so falsely), read-ahead 128 KiB
+                (often incorrect for virtual disks), read-ahead 128 KiB
     host     db1: Example CPU 3000, 4 CPUs, 16 GiB memory, Linux 6.12.0 x86_64, virtualised by kvm
-    own cost clock tsc: 18.2 ns a reading, steps of 1 ns; measuring loop 62 ns an operation
+    overhead clock tsc: 18.2 ns per reading, resolution 1 ns; measuring loop 62 ns per operation
 
                               load    IOPS  MiB/s    +/-     mean      p50      p99    p99.9      max  cache
     file
@@ -129,8 +130,8 @@ fn ascii_has_only_ascii() {
                                  8  31,500    246  7.2 %   250 us   243 us   356 us  1.42 ms  3.22 ms  device
       RanWrite, sets             2  24,000    1.5  7.0 %  8.88 us  8.59 us  12.6 us  50.0 us   111 us  unknown
         commits                      2,400      -  9.2 %   685 us   668 us   979 us        -  3.89 ms
-    load: operations outstanding, or jobs of the database; +/-: 95 % interval of the rate, within this run; times:
-    response; > knee; -: too few operations; random I/O spans 1 GiB; sets are in the database's memory until their
+    load: outstanding operations, or jobs of the database; +/-: 95 % interval of the rate, within this run; times:
+    response; > knee; -: too few operations; random I/O over 1 GiB; sets are in the database's memory until their
     commit
 
     knee  random read 8 KiB: 3 outstanding (3 to 4, 95 %), 35,849 IOPS; plateau 64,548 IOPS (61,692 to 67,404)
@@ -152,16 +153,17 @@ fn ascii_has_only_ascii() {
           mean  --  -- ++ @@ up to 250 us
 
     warnings
-      1. during `random read 64 KiB` the device transferred 1.50 GiB for 1 GiB requested: it is used by others, or
-         reads are amplified; repeat the check when it is idle
+      1. during `random read 64 KiB` the device transferred 1.50 GiB for 1 GiB requested: other programs use it,
+         or reads are amplified; repeat the check when the device is idle
       2. throughput of `random read 8 KiB` was still growing at 32 outstanding operations: the storage is capable
          of more
 
     VERDICT: unfit for oltp-flash
-      + random read 8 KiB at the knee (8 outstanding), mean: 150 us (148 us to 152 us); asked at most 2.00 ms
-      ~ random read 64 KiB at the knee (4 outstanding), p99.9: 2.1 ms (1.9 ms to 2.5 ms); asked at most 2.00 ms
+      + random read 8 KiB at the knee (8 outstanding), mean: 150 us (148 us to 152 us); required: at most 2.00 ms
+      ~ random read 64 KiB at the knee (4 outstanding), p99.9: 2.1 ms (1.9 ms to 2.5 ms); required: at most
+        2.00 ms
           - 900 operations are too few
-      x fdatasync, growing, p99: 3.60 ms (3.1 ms to 4.0 ms); asked at most 2.00 ms
+      x fdatasync, growing, p99: 3.60 ms (3.1 ms to 4.0 ms); required: at most 2.00 ms
     ");
 }
 
@@ -184,12 +186,12 @@ fn colour_adds_nothing_but_colour() {
     ESC[1mknee  ESC[0mrandom read 64 KiB: 3 outstanding (2 to 3, 95 %), 19,007 IOPS; plateau 22,300 IOPS (21,291 to 23,309)
     ESC[1mknee  ESC[0mRanRead: 2 jobs (2 to 3, 95 %), 27,008 IOPS; plateau 31,244 IOPS (30,272 to 32,216)
     ESC[1mESC[33mwarningsESC[0m
-    ESC[1mESC[33m  1. ESC[0mduring `random read 64 KiB` the device transferred 1.50 GiB for 1 GiB requested: it is used by others, or
+    ESC[1mESC[33m  1. ESC[0mduring `random read 64 KiB` the device transferred 1.50 GiB for 1 GiB requested: other programs use it,
     ESC[1mESC[33m  2. ESC[0mthroughput of `random read 8 KiB` was still growing at 32 outstanding operations: the storage is capable
     ESC[1mESC[31mVERDICT: unfit for oltp-flashESC[0m
-      ESC[1mESC[32m✓ESC[0m random read 8 KiB at the knee (8 outstanding), mean: 150 µs (148 µs to 152 µs); asked at most 2.00 ms
-      ESC[1mESC[33m~ESC[0m random read 64 KiB at the knee (4 outstanding), p99.9: 2.1 ms (1.9 ms to 2.5 ms); asked at most 2.00 ms
-      ESC[1mESC[31m✗ESC[0m fdatasync, growing, p99: 3.60 ms (3.1 ms to 4.0 ms); asked at most 2.00 ms
+      ESC[1mESC[32m✓ESC[0m random read 8 KiB at the knee (8 outstanding), mean: 150 µs (148 µs to 152 µs); required: at most 2.00 ms
+      ESC[1mESC[33m~ESC[0m random read 64 KiB at the knee (4 outstanding), p99.9: 2.1 ms (1.9 ms to 2.5 ms); required: at most
+      ESC[1mESC[31m✗ESC[0m fdatasync, growing, p99: 3.60 ms (3.1 ms to 4.0 ms); required: at most 2.00 ms
     ");
 }
 
@@ -206,17 +208,17 @@ fn an_interrupted_run_has_no_verdict() {
     mounted  noatime,data=ordered
     devices  vda1 (partition), 100 GiB
              └─ vda (virtio), 100 GiB, blocks 512/4096, scheduler none, cache write back, rotational flag set
-                (virtual disks often say so falsely), read-ahead 128 KiB
+                (often incorrect for virtual disks), read-ahead 128 KiB
     host     db1: Example CPU 3000, 4 CPUs, 16 GiB memory, Linux 6.12.0 x86_64, virtualised by kvm
-    own cost clock tsc: 18.2 ns a reading, steps of 1 ns; measuring loop 62 ns an operation
+    overhead clock tsc: 18.2 ns per reading, resolution 1 ns; measuring loop 62 ns per operation
 
                           load    IOPS  MiB/s      ±     mean      p50      p99   p99.9     max  cache
     file
       random read 8 KiB      1  17,960    140  7.1 %  54.8 µs  53.2 µs  78.0 µs  310 µs  646 µs  device
                              2  27,500    215  7.2 %  71.6 µs  69.4 µs   102 µs  406 µs  896 µs  device
         ! interrupted
-    load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate, within this run; times:
-    response; random I/O spans 1 GiB
+    load: outstanding operations, or jobs of the database; ±: 95 % interval of the rate, within this run; times:
+    response; random I/O over 1 GiB
 
     INTERRUPTED: the table contains the results measured so far
     VERDICT: none (the run was not completed)
@@ -279,7 +281,7 @@ fn errors_stand_in_their_row() {
     mounted  noatime,data=ordered
     devices  vda1 (partition), 100 GiB
              └─ vda (virtio), 100 GiB, blocks 512/4096, scheduler none, cache write back, rotational flag set
-                (virtual disks often say so falsely), read-ahead 128 KiB
+                (often incorrect for virtual disks), read-ahead 128 KiB
     host     db1: Example CPU 3000, 4 CPUs, 16 GiB memory, Linux 6.12.0 x86_64, virtualised by kvm
 
                              load    IOPS  MiB/s      ±     mean      p50     p99   p99.9      max  cache
@@ -291,8 +293,8 @@ fn errors_stand_in_their_row() {
       commit, preallocated      1   2,000   15.6  2.1 %   412 µs   400 µs  588 µs       -  2.34 ms  unknown
         ! 5 errors
         fdatasync alone             2,000      -  2.1 %   392 µs   381 µs  560 µs       -  2.22 ms  1 error
-    load: operations outstanding, or jobs of the database; ±: 95 % interval of the rate, within this run; times:
-    response; -: too few operations; random I/O spans 1 GiB
+    load: outstanding operations, or jobs of the database; ±: 95 % interval of the rate, within this run; times:
+    response; -: too few operations; random I/O over 1 GiB
 
     FAILED: the device failed
     VERDICT: none (the run was not completed)
@@ -302,16 +304,16 @@ fn errors_stand_in_their_row() {
 #[test]
 fn nothing_measured_is_said() {
     insta::assert_snapshot!(text(&synthetic::empty(), UNICODE), @r#"
-iolite 0.1.0: the storage of /srv/data
-storage  ext4 on /srv from /dev/vda1, 98 GiB, 40 GiB free, blocks of 4 KiB
-mounted  noatime,data=ordered
-devices  vda1 (partition), 100 GiB
-         └─ vda (virtio), 100 GiB, blocks 512/4096, scheduler none, cache write back, rotational flag set
-            (virtual disks often say so falsely), read-ahead 128 KiB
-host     db1: Example CPU 3000, 4 CPUs, 16 GiB memory, Linux 6.12.0 x86_64, virtualised by kvm
+    iolite 0.1.0: the storage of /srv/data
+    storage  ext4 on /srv from /dev/vda1, 98 GiB, 40 GiB free, blocks of 4 KiB
+    mounted  noatime,data=ordered
+    devices  vda1 (partition), 100 GiB
+             └─ vda (virtio), 100 GiB, blocks 512/4096, scheduler none, cache write back, rotational flag set
+                (often incorrect for virtual disks), read-ahead 128 KiB
+    host     db1: Example CPU 3000, 4 CPUs, 16 GiB memory, Linux 6.12.0 x86_64, virtualised by kvm
 
-VERDICT: none (nothing was measured that could be judged)
-"#);
+    VERDICT: none (nothing was measured that could be judged)
+    "#);
 }
 
 #[test]

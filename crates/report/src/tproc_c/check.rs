@@ -42,7 +42,7 @@ pub fn checked_text(database: &TprocCDatabase, checked: &TprocCChecked, style: S
     out + if checked.is_consistent() {
         "CONSISTENT\n"
     } else {
-        "INCONSISTENT: orders or payments were lost or doubled\n"
+        "INCONSISTENT: orders or payments were lost or duplicated\n"
     }
 }
 

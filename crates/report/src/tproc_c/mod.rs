@@ -120,7 +120,7 @@ fn header(report: &TprocCReport, styler: Styler) -> String {
 
 fn describe(database: &TprocCDatabase, styler: Styler) -> String {
     let mut out = line(styler, "database", format!("{} {}", database.engine, database.version));
-    out += &line(styler, "holds", holds(database));
+    out += &line(styler, "contents", holds(database));
     out += &line(styler, "durable", &database.durable_by);
     if !database.settings.is_empty() {
         let settings = database.settings.iter().map(|(name, value)| format!("{name} {value}"));
@@ -142,7 +142,8 @@ fn holds(database: &TprocCDatabase) -> String {
 pub(crate) fn reduced(database: &TprocCDatabase) -> Option<String> {
     (database.reduction > 1).then(|| {
         format!(
-            "REDUCED: 1/{} of the specification's customers, orders and items; for tests only, comparable with nothing",
+            "REDUCED: 1/{} of the specification's customers, orders and items; for tests only, not comparable \
+         with other results",
             database.reduction
         )
     })
@@ -191,7 +192,7 @@ fn achieved(report: &TprocCReport, counted: &TprocCCounted) -> String {
 fn orders(counted: &TprocCCounted) -> Note {
     let (own, gained) = (counted.new_orders, counted.orders_gained());
     let comparison = if own == gained {
-        format!("{} over the whole run, as many as this program has committed", count(gained))
+        format!("{} over the whole run, as many as iolite has committed", count(gained))
     } else {
         format!(
             "{} over the whole run, but iolite has committed {}: another program uses this database, or it has lost orders \
@@ -200,18 +201,22 @@ fn orders(counted: &TprocCCounted) -> Note {
             count(own)
         )
     };
-    Note::plain("orders", format!("by the districts' counter {comparison}"))
+    Note::plain("orders", format!("according to the districts' counter {comparison}"))
 }
 
 fn transactions(counted: &TprocCCounted) -> Note {
     let own = counted.committed + counted.rolled_back + counted.deadlocks;
     let text = match counted.transactions_gained() {
         Some(server) => format!(
-            "{} commits and rollbacks by the server's counter over the whole run, {} by this program's own",
+            "{} commits and rollbacks according to the server's counter over the whole run, {} according to \
+         iolite's own count",
             count(server),
             count(own)
         ),
-        None => format!("{} by this program's own count; the database counts none", count(own)),
+        None => format!(
+            "{} according to iolite's own count; the database does not count transactions",
+            count(own)
+        ),
     };
     Note::plain("counted", text)
 }
@@ -231,14 +236,14 @@ fn repeated(counted: &TprocCCounted) -> Option<Note> {
     let mut parts = Vec::new();
     if counted.deadlocks > 0 {
         parts.push(format!(
-            "{} transactions were ended by the database for a deadlock or a lock, and repeated",
+            "{} transactions were ended by the database because of a deadlock or a lock, and retried",
             count(counted.deadlocks)
         ));
     }
     if counted.skipped_deliveries > 0 {
         parts.push(format!("{} districts had no order to deliver", count(counted.skipped_deliveries)));
     }
-    (!parts.is_empty()).then(|| Note::plain("besides", parts.join("; ")))
+    (!parts.is_empty()).then(|| Note::plain("other", parts.join("; ")))
 }
 
 /// Bytes written for each New-Order, by who counts them.
@@ -251,25 +256,24 @@ fn written(phase: &TprocCPhase) -> Option<Note> {
     let each = |bytes: u64| Bytes(bytes / orders).to_string();
     let mut parts = Vec::new();
     if let Some(device) = used.data_device {
-        let name = if used.log_device.is_some() { "device of the data" } else { "device" };
+        let name = if used.log_device.is_some() { "data device" } else { "device" };
         parts.push(format!("{name} {}", each(device.written.0)));
     }
-    parts.extend(used.log_device.map(|device| format!("device of the log {}", each(device.written.0))));
+    parts.extend(used.log_device.map(|device| format!("log device {}", each(device.written.0))));
     parts.extend(used.database.data_write_bytes.map(|bytes| format!("database {}", each(bytes))));
     parts.extend(used.database.log_write_bytes.map(|bytes| format!("log {}", each(bytes))));
-    (!parts.is_empty()).then(|| {
-        Note::plain("written", format!("for each New-Order, over the whole run: {}", parts.join(", ")))
-    })
+    (!parts.is_empty())
+        .then(|| Note::plain("written", format!("per New-Order, over the whole run: {}", parts.join(", "))))
 }
 
 fn cpu(used: &DatabaseUse) -> Note {
     let own = used.tool_cpu;
     let text = match used.host_cpu.filter(|host| host.0 > 0) {
         Some(host) => format!(
-            "this program used {own} of CPU, {:.1} % of what the host was busy",
+            "iolite used {own} of CPU time, {:.1} % of the CPU time used on the host",
             own.0 as f64 * 100.0 / host.0 as f64
         ),
-        None => format!("this program used {own} of CPU"),
+        None => format!("iolite used {own} of CPU time"),
     };
     Note::plain("cpu", text)
 }
@@ -281,9 +285,9 @@ fn legend(report: &TprocCReport, styler: Styler) -> String {
     styler.item(
         "",
         0,
-        "NOPM: New-Orders per minute, by the districts' counter; TPM: commits and rollbacks per minute, by the server's \
-         counter; times: response; ±: 95 % interval of the rate. Derived from TPC-C: not a TPC result, and not to be compared \
-         with one",
+        "NOPM: New-Orders per minute, from the districts' counter; TPM: commits and rollbacks per minute, \
+         from the server's counter; times: response; ±: 95 % interval of the rate. Derived from TPC-C: not a \
+         TPC result, and must not be compared with one",
     )
 }
 

@@ -75,7 +75,7 @@ fn knee(report: &TprocCReport, styler: Styler) -> String {
     let Some(KneeFound { knee, .. }) = &report.knee else { return String::new() };
     let minutes = |rate: f64| count((rate * 60.0).round() as u64);
     let plateau = &knee.plateau;
-    let limit = if knee.saturated { "plateau" } else { "no plateau yet, most seen" };
+    let limit = if knee.saturated { "plateau" } else { "no plateau yet, maximum measured" };
     let text = format!(
         "{} virtual users ({} to {}, 95 %), {} NOPM; {limit} {} NOPM ({} to {})",
         knee.concurrency,

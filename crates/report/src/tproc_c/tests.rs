@@ -89,9 +89,9 @@ fn a_run_is_reported_by_what_the_districts_have_counted() {
         "2 warehouses, REDUCED: 1/100",
         "8 virtual users",
         "new-order",
-        "2,200 over the whole run, as many as this program has committed",
+        "2,200 over the whole run, as many as iolite has committed",
         "13 of 2,213 New-Orders, 0.59 % (1 % by the specification)",
-        "4 transactions were ended by the database for a deadlock or a lock, and repeated",
+        "4 transactions were ended by the database because of a deadlock or a lock, and retried",
         "not a TPC result",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");

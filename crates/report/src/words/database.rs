@@ -9,8 +9,9 @@ pub(crate) const SETS: &str = "sets are in the database's memory until their com
 
 /// What each virtual user does.
 pub(super) fn transactions_of(task: &TprocCTask) -> String {
-    let way = if task.procedures { "procedures in the server" } else { "statements sent by the client" };
-    let where_to = if task.all_warehouses { "a random warehouse each" } else { "the user's home warehouse" };
+    let way = if task.procedures { "stored procedures" } else { "statements sent by the client" };
+    let where_to =
+        if task.all_warehouses { "a random warehouse per transaction" } else { "the user's home warehouse" };
     let timing = if task.keying_thinking { "with" } else { "without" };
     format!(
         "TPROC-C's five transactions as {way}, in {where_to} of {}, {timing} keying and thinking times",
@@ -22,7 +23,7 @@ pub(super) fn transactions_of(task: &TprocCTask) -> String {
 pub(super) fn users(task: &TprocCTask) -> String {
     let users = number(task.users, "virtual user", "virtual users");
     match task.rate {
-        Some(rate) => format!("{users}, {rate} transactions a second arriving at random (open loop)"),
+        Some(rate) => format!("{users}, {rate} transactions per second with random arrivals (open loop)"),
         None => format!("{users}, each with one transaction after the other"),
     }
 }

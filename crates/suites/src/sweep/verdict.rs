@@ -142,7 +142,7 @@ fn judge_ceiling(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &
     let is_last = options.terms.operation.kinds().last() == Some(&kind);
     let late = Late::of(result, kind, bound, is_last);
     let measured = match late.count {
-        0 => format!("{} the longest of {}", late.longest, count(late.all)),
+        0 => format!("{} (the longest of {})", late.longest, count(late.all)),
         above => format!(
             "{} of {} above {bound} ({:.3} %), the longest {}",
             count(above),

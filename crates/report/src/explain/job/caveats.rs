@@ -141,8 +141,11 @@ fn through_cache(task: &FileTask, context: &SystemContext) -> Option<Caveat> {
     let remedy = if mapped { "use another engine with direct I/O" } else { "add direct I/O (direct=1)" };
     if !task.mix.reads() {
         return (task.durability.sync.is_none() && task.durability.open.is_none()).then(|| {
-            let end = if task.durability.end_sync.is_some() { ", until the sync at the end" } else { "" };
-            ("page-cache", format!("writes are over when the page cache has them{end}: {remedy}, or sync"))
+            let end = if task.durability.end_sync.is_some() { " and synced only at the end" } else { "" };
+            (
+                "page-cache",
+                format!("writes complete when the data is in the page cache{end}: {remedy}, or sync"),
+            )
         });
     }
     let memory = context.memory;
@@ -150,14 +153,14 @@ fn through_cache(task: &FileTask, context: &SystemContext) -> Option<Caveat> {
         Some(span) if task.cache.invalidate && once(task, span) => Some((
             "page-cache",
             format!(
-                "the page cache is not bypassed: the kernel's read-ahead decides what the device gets; {remedy}"
+                "the page cache is not bypassed: the kernel's read-ahead determines the requests to the device; {remedy}"
             ),
         )),
         Some(span) if memory.0 > 0 && span < memory => Some((
             "page-cache",
             format!(
-                "the page cache is not bypassed and all of its {span} fit into this host's memory ({memory}): after the first \
-                 pass reads are served from memory; {remedy}"
+                "the page cache is not bypassed and all {span} fit into the memory of this host ({memory}): after the \
+         first pass, reads are served from memory; {remedy}"
             ),
         )),
         _ => Some((
@@ -180,7 +183,7 @@ fn small(task: &FileTask, context: &SystemContext) -> Option<Caveat> {
     let span = span(task, context).filter(|span| *span < SMALL && is_real(task) && task.direct)?;
     Some((
         "small-region",
-        format!("all of its {span} may fit into a cache of the device or the host: use {SMALL} or more"),
+        format!("all {span} may fit into a cache of the device or the host: use {SMALL} or more"),
     ))
 }
 
@@ -191,17 +194,17 @@ fn contents(task: &FileTask) -> Option<Caveat> {
     let contents = &task.contents;
     let what = match &contents.fill {
         Fill::Zeros => "zeros are written",
-        Fill::Pattern(_) => "a short pattern is written over and over",
-        Fill::Compressible { percent: 50.., .. } => "what is written compresses well",
-        _ if contents.duplicate_percent >= 50 => "most of what is written are duplicates",
-        _ if !contents.refill => "the same buffers are written over and over",
+        Fill::Pattern(_) => "a short pattern is written repeatedly",
+        Fill::Compressible { percent: 50.., .. } => "the data written compresses well",
+        _ if contents.duplicate_percent >= 50 => "most of the data written is duplicate",
+        _ if !contents.refill => "the same buffers are written repeatedly",
         _ => return None,
     };
     Some((
         "contents",
         format!(
-            "{what}: storage that compresses, deduplicates or knows zeros stores next to nothing; write random data anew \
-             (refill_buffers)"
+            "{what}: storage that compresses, deduplicates or detects zeros stores almost nothing; write new \
+         random data each time (refill_buffers)"
         ),
     ))
 }
@@ -222,7 +225,8 @@ fn depth(task: &FileTask) -> Option<Caveat> {
     (task.backend == BackendKind::Libaio && deep && !task.direct).then(|| {
         (
             "depth",
-            "libaio is asynchronous with direct I/O only: without, one operation is outstanding".to_owned(),
+            "libaio is asynchronous only with direct I/O: without it, one operation is outstanding"
+                .to_owned(),
         )
     })
 }
@@ -233,9 +237,9 @@ fn rate(task: &FileTask) -> Option<Caveat> {
     Some((
         "rate",
         format!(
-            "{rate} operations per second are requested: response times are measured from the scheduled start, so they include \
-             waiting behind slow operations; fio measures from the issue and shows better figures if the rate is not reached (at \
-             most {outstanding} outstanding)"
+            "{rate} operations per second are requested: response times are measured from the scheduled start, so \
+         they include waiting behind slow operations; fio measures from the issue and reports lower latencies \
+         if the rate is not reached (at most {outstanding} outstanding)"
         ),
     ))
 }
@@ -244,7 +248,7 @@ fn short(task: &FileTask) -> Option<Caveat> {
     let runtime = task.stop.runtime.filter(|runtime| *runtime < SHORT && is_real(task))?;
     Some((
         "short",
-        format!("{runtime} are short: the state of caches and flash changes over minutes; use 60 s or more"),
+        format!("{runtime} is short: the state of caches and flash changes over minutes; use 60 s or more"),
     ))
 }
 
@@ -258,8 +262,9 @@ fn durability(task: &FileTask) -> Option<Caveat> {
     }
     Some((
         "durability",
-        "writes are over when the device has them in its cache: a database waits for a sync too (fdatasync=1, \
-         sync=dsync)".to_owned(),
+        "writes complete when the data is in the cache of the device: a database also waits for a sync \
+         (fdatasync=1, sync=dsync)"
+            .to_owned(),
     ))
 }
 
@@ -269,7 +274,7 @@ fn small_block(task: &FileTask) -> Option<Caveat> {
         (
             "block",
             format!(
-                "direct I/O in blocks of {} fails on devices with blocks of 4 KiB, and makes others read, change and write theirs",
+                "direct I/O in blocks of {} fails on devices with 4 KiB blocks, and causes read-modify-write on others",
                 task.block
             ),
         )
@@ -283,8 +288,8 @@ fn fresh(task: &FileTask, filled: &BTreeSet<&Path>) -> Option<Caveat> {
     (task.mix.writes() && random && is_real(task) && !prepared && task.ramp.0 == 0).then(|| {
         (
             "fresh",
-            "random writes without preconditioning or ramp: fresh flash is faster; write the whole device twice before, or use a \
-             ramp (ramp_time)"
+            "random writes without preconditioning or ramp: fresh flash is faster; write the whole device twice \
+         first, or use a ramp (ramp_time)"
                 .to_owned(),
         )
     })
@@ -295,8 +300,8 @@ fn same_offsets(task: &FileTask) -> Option<Caveat> {
     (random && task.mix.reads() && is_real(task) && !task.direct && !task.cache.invalidate).then(|| {
         (
             "repeat",
-            "every run reads the same random offsets (randrepeat), and the page cache is not dropped first (invalidate=0): the \
-             second run finds them in memory"
+            "every run reads the same random offsets (randrepeat), and the page cache is not dropped first \
+         (invalidate=0): the second run reads from memory"
                 .to_owned(),
         )
     })
@@ -323,7 +328,7 @@ fn shared(tasks: &[&FileTask]) -> Vec<(String, Caveat)> {
                  (offset_increment)"
             }
             (_, mix) if mix.writes() => {
-                "write to the same file: they overwrite each other's blocks, and the file system makes them wait for one another"
+                "write to the same file: they overwrite each other's blocks, and the file system serializes them"
             }
             _ => continue,
         };

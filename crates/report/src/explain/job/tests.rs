@@ -155,7 +155,7 @@ fn what_is_smaller_than_memory_is_served_from_it() {
         caveats(&job(vec![buffered.clone()]), &context)[0].text.clone()
     };
     assert!(
-        rendered(128 << 30).contains("all of its 64 GiB fit into this host's memory (128 GiB)"),
+        rendered(128 << 30).contains("all 64 GiB fit into the memory of this host (128 GiB)"),
         "{}",
         rendered(128 << 30)
     );
@@ -169,7 +169,7 @@ fn what_is_smaller_than_memory_is_served_from_it() {
         ..sound()
     };
     let found = caveats(&job(vec![once]), &context());
-    assert!(found[0].text.contains("read-ahead decides"), "nothing is read twice: {found:?}");
+    assert!(found[0].text.contains("read-ahead determines"), "nothing is read twice: {found:?}");
 }
 
 #[test]
@@ -249,20 +249,20 @@ fn a_job_is_reported_in_plain_words() {
     the job j: 4 tasks in 3 steps one after the other
 
     1. lay out
-       does       writes of 4 KiB, one after the other, on own (8 GiB, created for the run, growing)
+       does       writes of 4 KiB, sequential, on own (8 GiB, created for the run, growing)
        by         sync, direct
-       load       1 thread, 1 outstanding, each as soon as an earlier one is back
-       time       once through the target's size
-       data       8 GiB in all
-       makes      own in a hidden directory of the run, removed at the end
+       load       1 thread, 1 outstanding, each as soon as an earlier one completes
+       time       once over the target size
+       data       8 GiB in total
+       creates    own in a hidden directory of the run, removed at the end
 
     2. reads
        does       reads of 4 KiB, at random, on /dev/sdx (all of it)
        by         io_uring, direct
-       load       1 thread, 8 outstanding, each as soon as an earlier one is back
+       load       1 thread, 8 outstanding, each as soon as an earlier one completes
        time       for 60.0 s
-       data       as much as the storage does in the time, within 64 GiB
-       keeps      /dev/sdx as it is: it is only read
+       data       as much as possible in this time, within 64 GiB
+       reads      /dev/sdx, without changing it
 
     3 to 4. clones, 2 clones
        does       70 % reads and 30 % writes of 4 KiB, at random, on 2 files
@@ -270,23 +270,23 @@ fn a_job_is_reported_in_plain_words() {
        load       1 thread, 8 outstanding, 1,000 per second with random arrivals
        time       for 60.0 s
        data       about 234 MiB at the requested rate, within 2 GiB
-       makes      /data/new (1 GiB in all, stays)
-       DESTROYS   what is there already: /dev/sdx (a device of 64 GiB)
+       creates    /data/new (1 GiB in total, not removed)
+       DESTROYS   existing files: /dev/sdx (a device of 64 GiB)
 
     caveats
       ! clones: overwrites /dev/sdx; its contents are lost
       ! clones: 1,000 operations per second are requested: response times are measured from the scheduled start,
-        so they include waiting behind slow operations; fio measures from the issue and shows better figures if
+        so they include waiting behind slow operations; fio measures from the issue and reports lower latencies if
         the rate is not reached (at most 8 outstanding)
-      ! clones: writes are over when the device has them in its cache: a database waits for a sync too
+      ! clones: writes complete when the data is in the cache of the device: a database also waits for a sync
         (fdatasync=1, sync=dsync)
       ! clones: random writes without preconditioning or ramp: fresh flash is faster; write the whole device twice
-        before, or use a ramp (ramp_time)
-      ! clones: 2 tasks write to the same file: they overwrite each other's blocks, and the file system makes them
-        wait for one another
+        first, or use a ramp (ramp_time)
+      ! clones: 2 tasks write to the same file: they overwrite each other's blocks, and the file system serializes
+        them
       ! `thinktime` waits for what is in flight
 
-    the same as iolite's own job (TOML)
+    equivalent job of iolite (TOML)
     name = 'j'
     ");
 }
