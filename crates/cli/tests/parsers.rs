@@ -112,12 +112,31 @@ fn no_iometer_file_makes_it_stumble() {
         let text = text_of(&mut stirrer, &texts);
         match iometer::parse(&text) {
             Ok(configuration) => {
-                assert!(!iometer::print(&configuration).is_empty());
+                let printed = iometer::print(&configuration);
+                assert_eq!(iometer::parse(&printed).unwrap(), configuration, "{printed}");
                 let _ = configuration.points();
             }
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     });
+}
+
+/// What `fuzz/` runs at length is what is declared there.
+#[test]
+fn each_fuzz_target_is_declared() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let targets = fs::read_dir(root.join("fuzz_targets")).unwrap();
+    let names =
+        targets.map(|target| target.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned());
+    let names: Vec<String> = names.filter(|name| name != "common").collect();
+    assert!(names.len() >= 9, "{names:?}");
+    for name in &names {
+        assert!(manifest.contains(&format!("path = \"fuzz_targets/{name}.rs\"")), "{name} in Cargo.toml");
+        assert!(readme.contains(&format!("fuzz run {name} ")), "{name} in README.md");
+    }
+    assert_eq!(manifest.matches("[[bin]]").count(), names.len());
 }
 
 const FIO_JSON: &str = r#"note
@@ -169,6 +188,11 @@ fn no_database_url_makes_it_stumble() {
         let _ = without_password(&text);
         if let Err(error) = DatabaseUrl::parse(&text) {
             assert!(!error.to_string().is_empty());
+        }
+        for error in
+            [iolite_db::postgres::Target::new(&text).err(), iolite_db::mysql::Target::parse(&text).err()]
+        {
+            assert!(error.is_none_or(|error| !error.to_string().contains("secret")), "{text}");
         }
     });
 }

@@ -7,6 +7,9 @@ use super::configuration::{Configuration, Cycle, Manager, TestKind, Worker};
 /// Lines of an access specification at most, as in Iometer.
 const LINES: usize = 100;
 
+/// What a time is expected to be.
+const SECONDS: &str = "a number of seconds, at most 584 years";
+
 /// Bytes of a configuration file at most.
 const LARGEST: usize = 16 << 20;
 
@@ -138,7 +141,7 @@ impl Reader {
         match self.heading.as_str() {
             "test description" => setup.description = value.to_owned(),
             heading if heading.starts_with("hours") => setup.run_time = run_time(text)?,
-            "ramp up time (s)" => setup.ramp = seconds(text.number("a number of seconds")?),
+            "ramp up time (s)" => setup.ramp = seconds(text, text.number(SECONDS)?)?,
             heading if heading.starts_with("start") => return self.cycle(text),
             "test type" => {
                 // Kinds that change several things at once come down to the last one named.
@@ -275,9 +278,10 @@ fn run_time(text: Text<'_>) -> Result<Nanos, IcfError> {
         text.words().into_iter().map(|word| word.number(EXPECTED)).collect::<Result<_, _>>()?;
     let &[hours, minutes, secs] = numbers.as_slice() else { return Err(text.error(EXPECTED)) };
     let whole = hours.checked_mul(3600).and_then(|sum| sum.checked_add(minutes.checked_mul(60)?));
-    whole.and_then(|sum| sum.checked_add(secs)).map(seconds).ok_or_else(|| text.error(EXPECTED))
+    let whole = whole.and_then(|sum| sum.checked_add(secs)).ok_or_else(|| text.error(EXPECTED))?;
+    seconds(text, whole)
 }
 
-fn seconds(seconds: u64) -> Nanos {
-    Nanos(seconds.saturating_mul(Nanos::SECOND.0))
+fn seconds(text: Text<'_>, seconds: u64) -> Result<Nanos, IcfError> {
+    seconds.checked_mul(Nanos::SECOND.0).map(Nanos).ok_or_else(|| text.error(SECONDS))
 }

@@ -52,19 +52,30 @@ fn setup(setup: &Setup, out: &mut String) {
     value(setup.ramp.0 / Nanos::SECOND.0, out);
     for (name, cycle) in [("Worker Cycling", setup.workers), ("Disk Cycling", setup.targets)] {
         heading(name, out);
-        heading("\tstart      step       step type", out);
-        value(format!("{:<10} {:<10} {}", cycle.start, cycle.step, step_type(cycle)), out);
+        cycling(cycle, out);
     }
     heading("Queue Depth Cycling", out);
-    heading("\tstart      end        step       step type", out);
-    let depths = setup.depths;
-    let end = depths.end.unwrap_or(depths.start);
-    value(format!("{:<10} {end:<10} {:<10} {}", depths.start, depths.step, step_type(depths)), out);
+    cycling(setup.depths, out);
     heading("Test Type", out);
     let word =
         TestKind::WORDS.iter().find(|(_, kind)| *kind == setup.kind).map_or("NORMAL", |(word, _)| word);
     value(word, out);
     heading("END test setup", out);
+}
+
+/// The values of a cycle; only one with an end has a column for it.
+fn cycling(cycle: Cycle, out: &mut String) {
+    let Cycle { start, end, step, .. } = cycle;
+    match end {
+        Some(end) => {
+            heading("\tstart      end        step       step type", out);
+            value(format!("{start:<10} {end:<10} {step:<10} {}", step_type(cycle)), out);
+        }
+        None => {
+            heading("\tstart      step       step type", out);
+            value(format!("{start:<10} {step:<10} {}", step_type(cycle)), out);
+        }
+    }
 }
 
 fn step_type(cycle: Cycle) -> &'static str {
