@@ -6,7 +6,30 @@ use std::process::Command;
 use iolite_engine::Cause;
 
 use crate::common::{Loop, Mount, TestDirectory, is_root, skip, stderr};
+use crate::fuse::{Call, Fault, Rule, Volatile};
 use crate::{ended_by_itself, injected, run};
+
+#[test]
+fn a_device_that_fails_while_a_file_is_created_is_named_with_its_remedy() {
+    let (place, disk) = (TestDirectory::new(), Volatile::new(None));
+    let at = place.root.path().join("mounted");
+    fs::create_dir(&at).unwrap();
+    let session = match disk.mount(&at) {
+        Ok(session) => session,
+        Err(error) => return skip(&format!("no FUSE file system can be mounted: {error}")).unwrap_or(()),
+    };
+    disk.script().set(vec![Rule::new(Call::Write, Fault::Error(5))]);
+    let job = place.root.path().join("job.toml");
+    let text = "[[tasks]]\n[tasks.io]\nname = 'measured'\nbackend = 'sync'\nmix = 'read'\nstop.operations = 10\n\
+                target.file = { name = 'data', size = '1MiB', create = true }\n";
+    fs::write(&job, text).unwrap();
+    let mut command = Command::new(crate::common::IOLITE);
+    command.arg("run").arg(job).arg("--directory").arg(&at).arg("--results").arg(place.results());
+    is_remedied(Cause::Device, &mut command);
+    assert!(disk.script().struck(0) > 0);
+    disk.script().set(Vec::new());
+    let _ = session.umount_and_join();
+}
 
 /// A task on something that exists.
 fn on(path: &str, rest: &str) -> String {
