@@ -3,26 +3,37 @@
 use std::fs::File;
 use std::path::Path;
 
-use iolite_model::{Bytes, DriveWear, Storage};
+use iolite_model::{Bytes, Device, DriveWear, Storage};
 
-/// The wear of the drives beneath, as far as they report it to this user: NVMe drives by their health log.
+/// Size of a logical sector where the kernel does not report it.
+const SECTOR: u64 = 512;
+
+/// The wear of the drives beneath, as far as they report it to this user: NVMe drives by their health log, SATA drives by
+/// their statistics.
 pub fn wear(storage: &Storage) -> Vec<DriveWear> {
-    let drives = storage.leaves().filter(|leaf| leaf.kind == "nvme");
-    let of = |name: &str| {
-        let health = iolite_sys::nvme::health(&File::open(Path::new("/dev").join(name)).ok()?).ok()?;
-        Some(DriveWear {
-            device: name.to_owned(),
-            used_percent: health.used_percent,
-            written: Bytes(health.written),
-        })
+    storage.leaves().filter_map(of).collect()
+}
+
+fn of(drive: &Device) -> Option<DriveWear> {
+    let open = || File::open(Path::new("/dev").join(&drive.name)).ok();
+    let (used_percent, written) = match drive.kind.as_str() {
+        "nvme" => {
+            let health = iolite_sys::nvme::health(&open()?).ok()?;
+            (health.used_percent, health.written)
+        }
+        "scsi" => {
+            let wear = iolite_sys::ata::wear(&open()?).ok()?;
+            let sector = drive.logical_block.map_or(SECTOR, |block| block.0);
+            (wear.used_percent, wear.sectors_written.saturating_mul(sector))
+        }
+        _ => return None,
     };
-    drives.filter_map(|drive| of(&drive.name)).collect()
+    Some(DriveWear { device: drive.name.clone(), used_percent, written: Bytes(written) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::Device;
 
     #[test]
     fn drives_that_report_nothing_are_left_out() {

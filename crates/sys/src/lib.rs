@@ -1,6 +1,7 @@
 //! Every system call and every `unsafe` of iolite, behind safe interfaces. Words of the domain stay outside.
 
 pub mod aio;
+pub mod ata;
 pub mod board;
 pub mod buffer;
 pub mod clock;
