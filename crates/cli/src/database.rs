@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use iolite_db::Server;
+use iolite_model::Bytes;
 
 use crate::exit::{self, Exit};
 use crate::output;
@@ -42,6 +43,9 @@ enum Verb {
         /// Also listen on a TCP port of the loopback interface; the port stays the same across restarts
         #[arg(long)]
         port: bool,
+        /// Block size of the database (MariaDB: innodb_page_size, 4KiB to 64KiB), when its data is created
+        #[arg(long, value_name = "SIZE")]
+        block_size: Option<Bytes>,
     },
     /// Stop the server in DIR; its files are kept
     Stop {
@@ -60,11 +64,11 @@ enum Verb {
 /// It can't be started or stopped.
 pub(crate) fn run(args: &DbArgs) -> anyhow::Result<Exit> {
     match &args.verb {
-        Verb::Start { server, directory, port } => {
+        Verb::Start { server, directory, port, block_size } => {
             let (started, already) = match server.running(directory)? {
                 Some(running) if *port && running.port.is_none() => return Err(portless(*server, directory)),
                 Some(running) => (running, " already"),
-                None => (server.start(directory, *port)?, ""),
+                None => (server.start(directory, *port, *block_size)?, ""),
             };
             let (url, pid) = (&started.url, started.pid);
             output::print(&format!(

@@ -1,13 +1,13 @@
 //! What a command may write: the arguments, the plan that is shown before it begins, and its refusal.
 
-use iolite_model::{Bytes, Filesystem, Storage, Task, WritePlan};
+use iolite_model::{Bytes, CopiedWrites, Filesystem, Storage, Task, WritePlan};
 use iolite_session::WriteLimits;
 
 use crate::exit::UsageError;
 use crate::output;
 
 /// Limits of what is written.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct WriteArgs {
     /// Maximum amount of data to write; a run that plans to write more is rejected before it starts, and phases that run for a
     /// fixed time end when they reach it
@@ -19,7 +19,7 @@ pub(crate) struct WriteArgs {
 }
 
 /// Free space that is left.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct KeepFreeArgs {
     /// Space on the file system that the files of the run must leave free [default: 5 % of its size, at least 1GiB]
     #[arg(long, value_name = "SIZE", env = "IOLITE_KEEP_FREE", hide_env_values = true)]
@@ -64,6 +64,34 @@ impl WriteArgs {
     ) -> Result<WritePlan, UsageError> {
         accept(self.limits(), self.limits().on(plan, storage), &storage.filesystem, quiet)
     }
+
+    /// As [`accept`](WriteArgs::accept), of a run inside a database.
+    ///
+    /// # Errors
+    /// It does not keep the limits.
+    pub(crate) fn accept_in_database(
+        &self,
+        plan: WritePlan,
+        storage: &Storage,
+        quiet: bool,
+    ) -> Result<WritePlan, UsageError> {
+        let plan = self.limits().on(plan, storage);
+        self.limits().check_in_database(&plan, &storage.filesystem).map_err(UsageError::new)?;
+        show(&plan, quiet);
+        Ok(plan)
+    }
+}
+
+/// Shows where what is written goes besides the database's own files.
+pub(crate) fn show_copies(
+    database: &dyn iolite_db::Instance,
+    written: &CopiedWrites,
+    quiet: bool,
+) -> Result<(), iolite_db::Error> {
+    for copy in database.log_copies()?.into_iter().filter(|_| !quiet) {
+        output::note(&format!("warning: {}", copy.describe(&written.kept_out_of(&copy))));
+    }
+    Ok(())
 }
 
 /// Shows a plan that keeps the limits.

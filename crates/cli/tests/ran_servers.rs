@@ -254,6 +254,53 @@ fn in_mariadb() {
     );
 }
 
+/// A server that takes twelve sessions: a sweep runs as many jobs as it may, and none fails.
+fn keeps_to_few_sessions(subject: &Subject) {
+    subject.done("ranread", "setup", &["--size", "8MiB", "--quiet"]);
+    let steps = [
+        "--step",
+        "200ms",
+        "--ramp",
+        "50ms",
+        "--json",
+        "--quiet",
+        "--stop-response",
+        "10s",
+        "--min-growth",
+        "0.001",
+    ];
+    let output = subject.ran("ranread", "sweep", &steps).output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 3 | 4)), "{}", stderr(&output));
+    let document = json(&output);
+    let warnings = document["warnings"].to_string();
+    assert!(warnings.contains("max_connections"), "{warnings}");
+    let jobs = document["steps"].as_array().unwrap().iter().map(|step| step["jobs"].as_u64().unwrap());
+    let most = jobs.max().unwrap();
+    assert!((2..12).contains(&most), "{most} jobs of twelve sessions");
+    let refused =
+        subject.ran("ranread", "sweep", &[&steps[..], &["--jobs", "1,40"]].concat()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("40 jobs need as many sessions"), "{}", stderr(&refused));
+}
+
+#[test]
+fn a_sweep_keeps_to_the_sessions_of_a_small_server() {
+    if let Some(subject) = Subject::server("mariadb", |_, _| 0) {
+        let set = mariadb(&subject.db, &["SET GLOBAL max_connections = 12"]).output().unwrap();
+        assert!(set.status.success(), "{}", stderr(&set));
+        keeps_to_few_sessions(&subject);
+    }
+    let Some(subject) = Subject::server("postgres", |_, _| 0) else { return };
+    let set = psql(&subject.db, &["ALTER SYSTEM SET max_connections = 12"]).output().unwrap();
+    assert!(set.status.success(), "{}", stderr(&set));
+    let [server, directory] = subject.stop.clone().unwrap();
+    for verb in ["stop", "start"] {
+        let output = Command::new(IOLITE).args(["db", verb, &server, &directory]).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    keeps_to_few_sessions(&subject);
+}
+
 /// The installation of GT.M, where Debian has it.
 fn gtm() -> Option<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
@@ -266,15 +313,16 @@ fn gtm() -> Option<PathBuf> {
 
 /// Reads and writes at once, as the articles have them: each opens and closes the database on its own.
 fn both_start_together(subject: &Subject) {
-    for _ in 0..3 {
-        let arguments = ["--runtime", "300ms", "--json", "--quiet"];
+    for _ in 0..8 {
+        let arguments = ["--runtime", "300ms", "--jobs", "3", "--json", "--quiet"];
         let started = ["ranread", "ranwrite"].map(|tool| {
             let mut run = subject.ran(tool, "run", &arguments);
             run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
         });
-        for run in started {
+        for (run, kind) in started.into_iter().zip(["read", "commit"]) {
             let output = run.wait_with_output().unwrap();
             assert!(output.status.success(), "{}", stderr(&output));
+            assert!(operations(&json(&output), kind) > 0, "{}", stderr(&output));
         }
     }
 }
@@ -302,9 +350,20 @@ fn in_gtm() {
     };
     let subject = Subject { place, db, stop: None, count: Box::new(count) };
     live_through(&subject);
-    subject.done("ranread", "setup", &["--size", "4MiB"]);
-    subject.done("ranwrite", "create-globals", &["--globals", "1", "--subscripts", "1000"]);
+}
+
+#[test]
+fn reads_and_writes_in_gtm_start_together() {
+    if gtm().is_none() {
+        return println!("skipped: no fis-gtm is installed");
+    }
+    let place = TestDirectory::new();
+    let db = format!("gtm:{}", place.data().display());
+    let subject = Subject { place, db, stop: None, count: Box::new(|_| 0) };
+    subject.done("ranread", "setup", &["--size", "4MiB", "--block-size", "32KiB"]);
+    subject.done("ranwrite", "create-globals", &["--globals", "3", "--subscripts", "1000"]);
     both_start_together(&subject);
+    subject.done("ranread", "purge", &[]);
 }
 
 /// Processes that a process has started.

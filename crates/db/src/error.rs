@@ -48,6 +48,16 @@ pub enum Error {
         /// The limit that was passed.
         limit: u64,
     },
+    /// Blocks can't have that size.
+    #[error("{database} has no blocks of {asked} to read: {why}")]
+    BlockSize {
+        /// The kind of database.
+        database: &'static str,
+        /// What was asked for.
+        asked: Bytes,
+        /// Which sizes are possible, and how to get them.
+        why: String,
+    },
     /// There are globals already.
     #[error(
         "{place} already has {globals} globals, nothing was changed; add more with add-globals, or replace them with \

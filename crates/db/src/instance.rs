@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolite_model::{Bytes, Durability, Physical};
+use iolite_model::{Bytes, Durability, LogCopy, Physical};
 
 use crate::error::Result;
 use crate::waits::WaitReader;
@@ -103,6 +103,22 @@ pub trait Instance: Send + Sync {
     /// [`Error::Engine`](crate::Error::Engine).
     fn free_sessions(&self) -> Result<Option<u32>> {
         Ok(None)
+    }
+
+    /// Bytes that it writes in all, at most, when so much is loaded in bulk: with its log, and with what it writes twice.
+    ///
+    /// # Errors
+    /// [`Error::Engine`](crate::Error::Engine).
+    fn bulk_writes(&self, data: Bytes) -> Result<Bytes> {
+        Ok(data)
+    }
+
+    /// Where what is written goes besides the data files and the log that recovery needs, as far as this role may see it.
+    ///
+    /// # Errors
+    /// [`Error::Engine`](crate::Error::Engine).
+    fn log_copies(&self) -> Result<Vec<LogCopy>> {
+        Ok(Vec::new())
     }
 
     /// Sessions of this program that wait for a lock just now. Asked once a second while sessions are at work. Where the

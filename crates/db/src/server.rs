@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use iolite_model::Bytes;
+
 use crate::error::Result;
 #[cfg(feature = "mysql")]
 use crate::mysql::server as mariadb;
@@ -39,22 +41,30 @@ impl Server {
     }
 
     /// Starts one in `directory`, which is made, or is empty, or was made by an earlier start, whose contents are kept; with
-    /// `port`, also on a port of the loopback address, the same from start to start where that is free.
+    /// `port`, also on a port of the loopback address, the same from start to start where that is free; with `block`, with blocks of
+    /// that size where its data is created.
     ///
     /// # Errors
     /// [`Build`](crate::Error::Build) without the server's programs, or where this program is built without its feature;
+    /// [`Unsupported`](crate::Error::Unsupported) for a block size that can't be chosen;
     /// [`Foreign`](crate::Error::Foreign) for a directory with other things in it; [`Engine`](crate::Error::Engine) when one
     /// runs there already, when there is no room, or when it does not start; [`Io`](crate::Error::Io).
-    pub fn start(self, directory: &Path, port: bool) -> Result<Started> {
+    pub fn start(self, directory: &Path, port: bool, block: Option<Bytes>) -> Result<Started> {
         match self {
+            #[cfg(feature = "postgres")]
+            Server::Postgres if block.is_some() => Err(crate::Error::Unsupported {
+                database: "PostgreSQL",
+                what: "choose the size of its blocks when it is started",
+                remedy: "remove --block-size: it is compiled into the server (8 KiB in all packages)",
+            }),
             #[cfg(feature = "postgres")]
             Server::Postgres => postgres::start(directory, port),
             #[cfg(feature = "mysql")]
             Server::Mariadb => {
-                mariadb::start(directory, &mariadb::Options { tcp: port, ..Default::default() })
+                mariadb::start(directory, &mariadb::Options { tcp: port, page: block, ..Default::default() })
             }
             #[cfg(not(all(feature = "postgres", feature = "mysql")))]
-            _ => self.not_built((directory, port)),
+            _ => self.not_built((directory, port, block)),
         }
     }
 

@@ -246,7 +246,7 @@ impl Drop for MariadbServer {
 #[test]
 fn mariadb_is_reached_as_sslmode_says() {
     let directory = tempfile::tempdir().unwrap();
-    let options = Options { buffer_pool: Bytes(32 << 20), tcp: true };
+    let options = Options { buffer_pool: Bytes(32 << 20), tcp: true, ..Options::default() };
     let started = match mysql::server::start(directory.path(), &options) {
         Ok(started) => started,
         Err(Error::Build { what, .. }) => return println!("skipped: {what}"),

@@ -1,8 +1,8 @@
 //! What a task will write, as far as that is known before it runs.
 
 use iolite_model::{
-    Access, Bytes, FileTask, FilesTarget, LayOut, MetadataOperation, MetadataTask, Mix, Nanos, Target, Task,
-    TracedKind, WritePlan,
+    Access, Bytes, DbTask, FileTask, FilesTarget, LayOut, MetadataOperation, MetadataTask, Mix,
+    Nanos, Target, Task, TracedKind, WritePlan,
 };
 use iolite_workload::Share;
 
@@ -14,7 +14,24 @@ pub fn planned_writes(task: &Task) -> WritePlan {
     match task {
         Task::File(task) => of_file_task(task),
         Task::Metadata(task) => of_names(task),
-        Task::Database(_) | Task::TprocC(_) => timed(task.ramp(), task.stop().runtime, true),
+        Task::Database(task) => of_database_task(task),
+        Task::TprocC(task) => timed(task.ramp, task.stop.runtime, true),
+    }
+}
+
+/// What a set in a database writes at most: its page in the data file, and in the log, of 16 KiB each.
+const BYTES_PER_SET: u64 = 32 << 10;
+
+/// A number of operations bounds what is written, else the time.
+fn of_database_task(task: &DbTask) -> WritePlan {
+    let share = 1.0 - f64::from(task.operation.read_percent().min(100)) / 100.0;
+    let plan = timed(task.ramp, task.stop.runtime, share > 0.0);
+    match task.stop.operations {
+        Some(operations) if task.stop.runtime.is_none() => {
+            let sets = (operations as f64 * share).ceil() as u64;
+            WritePlan { bytes: Bytes(sets.saturating_mul(BYTES_PER_SET)), ..plan }
+        }
+        _ => plan,
     }
 }
 
@@ -133,7 +150,7 @@ fn of_names(task: &MetadataTask) -> WritePlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::{Arrival, ExistingTarget, FileTarget, Iops, NamedFile, SizeLaw, Sizes, Stop};
+    use iolite_model::{Arrival, DbOperation, ExistingTarget, FileTarget, Iops, NamedFile, SizeLaw, Sizes, Stop};
 
     const SECOND: Nanos = Nanos::SECOND;
 
@@ -170,6 +187,30 @@ mod tests {
             plan(FileTask { target: Target::Null { size: Bytes::GIB }, ..task(Mix::Write, loops) }).0,
             0
         );
+    }
+
+    #[test]
+    fn sets_in_a_database_are_bounded_by_their_number_or_the_time() {
+        let plan = |operation, runtime: Option<u64>, operations| {
+            let stop = Stop { runtime: runtime.map(|s| Nanos(s * SECOND.0)), operations, ..Stop::default() };
+            let plan = planned_writes(&Task::Database(DbTask {
+                name: "x".into(),
+                operation,
+                workers: 1,
+                stop,
+                ramp: Nanos(0),
+                interval: SECOND,
+                seed: 1,
+                timed_by: Default::default(),
+            }));
+            (plan.bytes.0, plan.timed.0 / SECOND.0, plan.duration.0 / SECOND.0)
+        };
+        let sets = DbOperation::RanWrite { transaction_length: 5, hang: Nanos(0) };
+        let both = DbOperation::RanIo { transaction_length: 5, hang: Nanos(0), read_percent: 75 };
+        assert_eq!(plan(DbOperation::RanRead, Some(9), None), (0, 0, 9));
+        assert_eq!(plan(sets, Some(9), None), (0, 9, 9));
+        assert_eq!(plan(sets, None, Some(1000)), (1000 * (32 << 10), 0, 0));
+        assert_eq!(plan(both, None, Some(1000)), (250 * (32 << 10), 0, 0));
     }
 
     #[test]

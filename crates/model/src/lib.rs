@@ -20,6 +20,7 @@ mod job;
 mod kind;
 mod latency;
 mod load;
+mod log_copy;
 mod metadata;
 mod oplog;
 mod parse;
@@ -66,6 +67,7 @@ pub use latency::{
     LatencyAnswer, LatencyTarget, LatencyTerms, Load, LoadParameter, Try, TryOutcome, TryPurpose,
 };
 pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
+pub use log_copy::{CopiedWrites, LogCopy};
 pub use metadata::{MetadataOperation, MetadataTask};
 pub use oplog::{LoggedOperation, OperationLog};
 pub use parse::ParseError;

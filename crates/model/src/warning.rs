@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::ErrorClass;
 use crate::host_limit::HostLimit;
+use crate::log_copy::{CopiedWrites, LogCopy};
 use crate::units::{Bytes, Iops, Nanos};
 
 /// A warning about a measurement. Its text says what is uncertain, and what to do.
@@ -298,6 +299,14 @@ pub enum Warning {
          the primary"
     )]
     Standby,
+    /// What is written goes to other places than the database's files, too.
+    #[error("{}", .copy.describe(.written))]
+    AlsoWritten {
+        /// Where.
+        copy: LogCopy,
+        /// What is written.
+        written: CopiedWrites,
+    },
     /// The server takes fewer sessions than a sweep would have tried.
     #[error(
         "the server accepts only {sessions} more sessions (max_connections): at most {jobs} jobs are run"

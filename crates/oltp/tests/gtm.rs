@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use iolite_db::Error;
 use iolite_model::{Bytes, Durability, Nanos, OpKind};
-use iolite_oltp::ran::{Adapter, Batch, Cycle, RanGtm, Settings, Timed, Within};
+use iolite_oltp::ran::{Adapter, Batch, Cycle, NewBlocks, RanGtm, Settings, Timed, Within};
 use tempfile::TempDir;
 
 use common::{Small, go};
@@ -220,6 +220,39 @@ fn refuses(gtm: &RanGtm) {
     without.perform(&batch(vec![Cycle::Reads(vec![1])]), &mut done).unwrap();
     assert_eq!(done.len(), 1);
     assert!(matches!(gtm.session(0), Err(Error::Unsupported { .. })));
+}
+
+#[test]
+fn blocks_have_the_size_that_is_asked_for() {
+    if !installed() {
+        return;
+    }
+    for block in [4096, 32_768, 61_440] {
+        let place = GtmDirectory::new();
+        let gtm = place.gtm(Durability::Full);
+        let new = NewBlocks { block: Some(Bytes(block)), ..NewBlocks::of(Bytes(8 << 20)) };
+        gtm.create_blocks(&new, &mut go).unwrap();
+        let blocks = (8_u64 << 20).div_ceil(block);
+        assert_eq!((gtm.blocks().unwrap(), gtm.describe().unwrap().instance.block), (blocks, Bytes(block)));
+        gtm.add_globals(1, 1000, &mut go).unwrap();
+        gtm.settle().unwrap();
+        let before = gtm.instance().counters().unwrap();
+        let mut session = within(&gtm, 0);
+        let mut done = Vec::new();
+        session.perform(&batch(vec![Cycle::Reads((0..blocks).collect())]), &mut done).unwrap();
+        assert!(done.iter().all(|read| read.bytes == Bytes(block)), "{done:?}");
+        let read = gtm.instance().counters().unwrap().since(&before);
+        // All of them, once, with the index; besides the global, whose blocks have another size.
+        assert!(read.data_read_bytes.unwrap() >= blocks * block, "{read:?}");
+        assert_eq!(mumps(place.0.path(), "write $length(^RanReadBlock(1))"), (block - 292).to_string());
+    }
+    for block in [512, 5000, 65_536] {
+        let place = GtmDirectory::new();
+        let new = NewBlocks { block: Some(Bytes(block)), ..NewBlocks::of(Bytes(8 << 20)) };
+        let refused = place.gtm(Durability::Full).create_blocks(&new, &mut go).unwrap_err().to_string();
+        assert!(refused.contains("multiples of 4 KiB up to 60 KiB"), "{refused}");
+        assert!(place.names().is_empty());
+    }
 }
 
 #[test]

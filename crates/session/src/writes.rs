@@ -37,6 +37,19 @@ pub enum WriteRefusal {
         /// What is allowed.
         max: Bytes,
     },
+    /// Too little is free for a database whose logs grow.
+    #[error(
+        "{free} are free in {place}, where the database's logs grow during the run, and {kept} are kept back (by default 5 %, at \
+         least 1 GiB); free some space, or keep less back (--keep-free)"
+    )]
+    Free {
+        /// What is free.
+        free: Bytes,
+        /// The mount point.
+        place: String,
+        /// What is to be left.
+        kept: Bytes,
+    },
     /// Its files leave too little free.
     #[error(
         "the files of this run take {space}, which leaves {left} of the {free} free in {place}, but {kept} must remain free (by \
@@ -83,6 +96,26 @@ impl WriteLimits {
         Ok(())
     }
 
+    /// As [`check`](WriteLimits::check), of a plan whose writes are a database's.
+    ///
+    /// # Errors
+    /// Which limit it does not keep.
+    pub fn check_in_database(&self, plan: &WritePlan, filesystem: &Filesystem) -> Result<(), WriteRefusal> {
+        self.check(plan, Some(filesystem))?;
+        let (free, writes) = (filesystem.free, plan.bytes.0 > 0 || plan.timed.0 > 0);
+        match self.kept_of_database(filesystem).filter(|kept| writes && free < *kept) {
+            None => Ok(()),
+            Some(kept) => {
+                Err(WriteRefusal::Free { free, place: filesystem.mount_point.display().to_string(), kept })
+            }
+        }
+    }
+
+    /// What is kept free of the file system of a database that grows by itself; `None` where nothing is, or its size is not known.
+    pub(crate) fn kept_of_database(&self, filesystem: &Filesystem) -> Option<Bytes> {
+        Some(self.kept(filesystem)).filter(|kept| kept.0 > 0 && filesystem.size.0 > 0)
+    }
+
     /// What is kept free of a file system.
     pub fn kept(&self, filesystem: &Filesystem) -> Bytes {
         self.keep_free.unwrap_or_else(|| Bytes(filesystem.size.0 / KEPT_SHARE).max(KEPT_MIN))
@@ -111,6 +144,29 @@ impl Session<'_> {
     pub fn plan_writes(&mut self, plan: &WritePlan) {
         self.allowance = plan.max.map(|max| WriteAllowance { max, left: max.0 });
         self.conclude(Concluded::of(plan));
+    }
+
+    /// Bytes that may still be written, where that is limited.
+    pub(crate) fn left_to_write(&self) -> Option<Bytes> {
+        self.allowance.map(|allowance| Bytes(allowance.left))
+    }
+
+    /// # Errors
+    /// Nothing may be written any more.
+    pub(crate) fn refuse_spent_allowance(&self) -> anyhow::Result<()> {
+        match self.allowance {
+            Some(WriteAllowance { max, left: 0 }) => {
+                bail!("--max-write {max}: nothing of it is left for what comes next; allow more")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes what was written from what may still be written.
+    pub(crate) fn take_written(&mut self, written: Bytes) {
+        if let Some(allowance) = &mut self.allowance {
+            allowance.left = allowance.left.saturating_sub(written.0);
+        }
     }
 
     /// The tasks of a set, held to what may still be written.
@@ -225,6 +281,22 @@ mod tests {
             Ok(()),
             "devices have no free space"
         );
+    }
+
+    #[test]
+    fn a_database_does_not_run_where_too_little_is_free_for_its_logs() {
+        let limits = WriteLimits::default();
+        let timed = WritePlan { timed: iolite_model::Nanos(1), ..WritePlan::default() };
+        assert_eq!(limits.check_in_database(&timed, &filesystem(200, 11)), Ok(()));
+        let refused = limits.check_in_database(&timed, &filesystem(200, 9)).unwrap_err().to_string();
+        assert!(refused.contains("9 GiB are free") && refused.contains("10 GiB are kept back"), "{refused}");
+        assert_eq!(
+            limits.check_in_database(&WritePlan::default(), &filesystem(200, 9)),
+            Ok(()),
+            "it only reads"
+        );
+        let none = WriteLimits { keep_free: Some(Bytes(0)), ..limits };
+        assert_eq!(none.check_in_database(&timed, &filesystem(200, 0)), Ok(()));
     }
 
     #[test]

@@ -16,11 +16,11 @@ use iolite_fio::language::plan::Plan;
 use iolite_fio::language::{Invocation, Thread};
 use iolite_fio::output::logs::{AggregateLog, LogWriter};
 use iolite_fio::output::{FioEnd, JobResult, Results};
-use iolite_model::{Concluded, Ending, Event, JobTask, RunInfo, Sink, Storage};
+use iolite_model::{Bytes, Concluded, Ending, Event, JobTask, RunInfo, Sink, Storage, Task, WritePlan};
 use iolite_observe::{CpuIdle, DiskProbe};
 use iolite_report::LiveKind;
 use iolite_results::RunRequest;
-use iolite_session::{Events, Session, Setup, unix_now};
+use iolite_session::{Events, Session, Setup, WriteLimits, unix_now};
 
 use super::debug;
 use super::environment::{self, Shell};
@@ -29,7 +29,7 @@ use super::links;
 use super::output::Outputs;
 use super::{Outcome, overwrite};
 use crate::exit::UsageError;
-use crate::{output, setup, signals};
+use crate::{output, setup, signals, writes};
 
 /// Runs the threads of a plan and prints the results in the formats asked for.
 ///
@@ -42,13 +42,15 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     if !invocation.allow_overwrite {
         overwrite::ask(&threads)?;
     }
+    let (plan, storage) = planned(invocation, &threads)?;
     links::replace(&threads)?;
     debug::Operations::watch(invocation, &mut threads);
     let control = Control::new(signals::interrupt_flag()?);
     let outputs = Outputs::open(invocation, &threads, global_settings)?;
     outputs.header(debug::printed(invocation, &threads)?.as_deref())?;
     let mut listeners = Listeners::new(invocation, &threads, &control);
-    let mut session = set_up(invocation, &threads, &control, &outputs, &listeners.watchers)?;
+    let mut session = set_up(invocation, &threads, storage, &control, &outputs, &listeners.watchers)?;
+    session.plan_writes(&plan);
     let trigger = Trigger {
         file: invocation.trigger_file.clone(),
         after: invocation.trigger_timeout.map(|after| Duration::from_nanos(after.0)),
@@ -130,9 +132,29 @@ fn storage(threads: &[Thread]) -> anyhow::Result<Storage> {
     }
 }
 
+/// What the jobs will write, on which storage: shown on a terminal only, since programs take what is on standard error for an
+/// error. As with fio, space is kept free only where that is asked for.
+///
+/// # Errors
+/// It does not keep the limits.
+fn planned(invocation: &Invocation, threads: &[Thread]) -> anyhow::Result<(WritePlan, Storage)> {
+    let storage = storage(threads)?;
+    let keep_free = invocation.keep_free.unwrap_or(Bytes(0));
+    let limits = WriteLimits { max: invocation.max_write, keep_free: Some(keep_free) };
+    let tasks: Vec<(bool, Task)> =
+        threads.iter().map(|thread| (thread.task.together(), thread.task.task())).collect();
+    let sets = tasks.chunk_by(|_, (together, _)| *together);
+    let sets: Vec<Vec<Task>> = sets.map(|set| set.iter().map(|(_, task)| task.clone()).collect()).collect();
+    let plan = limits.plan(sets.iter().map(Vec::as_slice), &storage);
+    limits.check(&plan, Some(&storage.filesystem)).map_err(UsageError::new)?;
+    writes::show(&plan, !std::io::stderr().is_terminal());
+    Ok((plan, storage))
+}
+
 fn set_up<'a>(
     invocation: &Invocation,
     threads: &[Thread],
+    storage: Storage,
     control: &'a Control,
     outputs: &Outputs,
     watchers: &Watchers,
@@ -161,7 +183,7 @@ fn set_up<'a>(
         results: setup::results(std::env::var_os("IOLITE_RESULTS").map(PathBuf::from)),
         view: setup::view(live, duration),
     };
-    let mut session = Session::begin(setup::run_info(self::storage(threads)?), setup, control)?;
+    let mut session = Session::begin(setup::run_info(storage), setup, control)?;
     // As fio does: what the jobs name is overwritten, unless it is in use.
     session.scratch().allow_overwriting(Overwriting::Anything);
     session.conclude(Concluded::of(&RunRequest::new("fio", "")));

@@ -2,7 +2,7 @@
 
 use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
-use iolite_model::Nanos;
+use iolite_model::{Nanos, WritePlan};
 use iolite_oltp::ran::Settings;
 use iolite_session::{RanDatabase, Session, answered};
 
@@ -21,7 +21,8 @@ pub(super) fn open(args: &SessionArgs, control: &Control) -> anyhow::Result<RanD
     let url = DatabaseUrl::parse(&args.database.db).map_err(refused)?;
     let settings = Settings { durability: args.durability, through_buffers: args.through_buffers };
     let client_timed = args.client_timed;
-    answered(control, move || RanDatabase::open(url, settings, client_timed)).map_err(refused)
+    let opened = answered(control, move || RanDatabase::open(url, settings, client_timed));
+    Ok(opened.map_err(refused)?.held_to(args.writes.limits()))
 }
 
 /// Refuses a second run that writes: each global is one job's alone.
@@ -38,19 +39,21 @@ pub(super) fn refuse_other_writers(database: &RanDatabase, args: &SessionArgs) -
     Err(UsageError::new(message).into())
 }
 
-/// Opens the results and the live view for a run of about `duration`, and prints warnings about the database.
+/// Shows what will be written, opens the results and the live view for a run of about `duration`, and prints warnings about the database.
 ///
 /// # Errors
-/// `--results` names no results database.
+/// `--results` names no results database; the plan does not keep the limits.
 pub(super) fn begin<'a>(
     database: &RanDatabase,
     args: &SessionArgs,
-    duration: Nanos,
+    (plan, duration): (WritePlan, Nanos),
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
     let storage = database.storage().clone();
+    let plan = args.writes.accept_in_database(plan, &storage, args.quiet)?;
     let mut session =
         setup::begin_elsewhere(storage, args.results.clone(), setup::live(args.quiet), duration, control)?;
+    session.plan_writes(&plan);
     database.warn(&mut session, args.controller_cache);
     Ok(session)
 }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use clap::Args;
 use iolite_db::{DatabaseUrl, Error};
 use iolite_engine::Control;
-use iolite_model::Bytes;
-use iolite_oltp::ran::{self, Adapter, Settings, check_replacing};
+use iolite_model::{Bytes, CopiedWrites, WritePlan};
+use iolite_oltp::ran::{self, Adapter, NewBlocks, Settings, check_replacing};
 use iolite_report::{Progress, ProgressUnit, count};
-use iolite_session::answered;
+use iolite_session::{DatabaseStorage, answered};
 use iolite_suites::small_database;
 
 use super::options::DatabaseArgs;
@@ -20,6 +20,7 @@ use super::refused::refused;
 use super::runs::measuring_on;
 use super::tool::Tool;
 use crate::exit::{Exit, UsageError};
+use crate::writes::{WriteArgs, show_copies};
 use crate::{output, setup, signals};
 
 /// `setup` as typed.
@@ -31,6 +32,18 @@ pub(crate) struct SetupArgs {
     /// Total size of the blocks to read; should be at least twice the memory and four times the storage controller's cache
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     pub(crate) size: Bytes,
+
+    /// Size of a block [default: 8KiB; MariaDB: its page size]: SQLite 4KiB to 64KiB, GT.M 4KiB to 60KiB; other databases have one
+    /// size, and refuse another
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) block_size: Option<Bytes>,
+
+    /// Write the rows of the blocks to the binary log too, so that replicas have them (MariaDB, MySQL)
+    #[arg(long)]
+    pub(crate) binary_log: bool,
+
+    #[command(flatten)]
+    pub(crate) writes: WriteArgs,
 
     /// Cache size of the storage controller, to warn if the database is too small
     #[arg(long, value_name = "SIZE")]
@@ -59,6 +72,9 @@ pub(crate) struct CreateGlobalsArgs {
     #[arg(long)]
     pub(crate) replace: bool,
 
+    #[command(flatten)]
+    pub(crate) writes: WriteArgs,
+
     /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -77,6 +93,9 @@ pub(crate) struct AddGlobalsArgs {
     /// Number of subscripts in each new global [default: that of the first global]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) subscripts: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) writes: WriteArgs,
 
     /// Print no progress
     #[arg(long, short)]
@@ -119,9 +138,16 @@ fn setup_in(tool: Tool, args: &SetupArgs, control: &Control) -> anyhow::Result<E
     for caveat in small_database(args.size, memory, args.controller_cache) {
         output::note(&format!("warning: {caveat}"));
     }
+    let blocks = NewBlocks { size: args.size, block: args.block_size, binary_log: args.binary_log };
+    plan(&url, database.as_ref(), &args.writes, args.size, args.quiet)?;
+    let rows = CopiedWrites {
+        skipped: !args.binary_log,
+        ..CopiedWrites::of("the rows of the blocks", Some(args.size))
+    };
+    show_copies(database.instance().as_ref(), &rows, args.quiet).map_err(refused)?;
     let mut begun = false;
     let made = long(control, args.quiet, "blocks", ProgressUnit::Bytes, |progress| {
-        database.setup(args.size, &mut |done, total| {
+        database.create_blocks(&blocks, &mut |done, total| {
             begun = true;
             progress(done, total)
         })
@@ -145,6 +171,23 @@ fn setup_in(tool: Tool, args: &SetupArgs, control: &Control) -> anyhow::Result<E
         }
     ))?;
     Ok(Exit::Fit)
+}
+
+/// Plans and shows what loading so much writes.
+///
+/// # Errors
+/// It does not keep the limits.
+fn plan(
+    url: &DatabaseUrl,
+    database: &dyn Adapter,
+    writes: &WriteArgs,
+    data: Bytes,
+    quiet: bool,
+) -> anyhow::Result<()> {
+    let storage = DatabaseStorage::find(url, database.instance().as_ref()).map_err(refused)?.storage;
+    let bytes = database.instance().bulk_writes(data).map_err(refused)?;
+    writes.accept(WritePlan { bytes, space: data, ..WritePlan::default() }, &storage, quiet)?;
+    Ok(())
 }
 
 /// Takes away what was made of a database that could not be finished.
@@ -174,6 +217,8 @@ fn given_up(
 pub(super) fn create_globals(args: &CreateGlobalsArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let (url, database) = open(&args.database, &control)?;
+    let new = Globals { count: args.globals, subscripts: args.subscripts };
+    new.plan(&url, database.as_ref(), &args.writes, args.quiet)?;
     if args.replace {
         refuse_while_measuring(&url)?;
         check_replacing(database.as_ref(), args.globals, args.subscripts).map_err(refused)?;
@@ -185,7 +230,7 @@ pub(super) fn create_globals(args: &CreateGlobalsArgs) -> anyhow::Result<Exit> {
             UsageError::new(Error::Globals { place: url.to_string(), globals: there }.to_string()).into()
         );
     }
-    fill(&control, database.as_ref(), args.globals, args.subscripts, args.quiet)
+    fill(&control, database.as_ref(), new, args.quiet)
 }
 
 /// Adds globals.
@@ -209,16 +254,39 @@ pub(super) fn add_globals(args: &AddGlobalsArgs) -> anyhow::Result<Exit> {
         );
         return Err(UsageError::new(message).into());
     };
-    fill(&control, database.as_ref(), args.globals - there, subscripts, args.quiet)
+    let new = Globals { count: args.globals - there, subscripts };
+    new.plan(&url, database.as_ref(), &args.writes, args.quiet)?;
+    fill(&control, database.as_ref(), new, args.quiet)
 }
 
-fn fill(
-    control: &Control,
-    database: &dyn Adapter,
-    globals: u32,
+/// Globals that are to be created.
+#[derive(Debug, Clone, Copy)]
+struct Globals {
+    count: u32,
     subscripts: u64,
-    quiet: bool,
-) -> anyhow::Result<Exit> {
+}
+
+impl Globals {
+    /// Plans and shows what creating them writes, and where that goes.
+    ///
+    /// # Errors
+    /// It does not keep the limits.
+    fn plan(
+        self,
+        url: &DatabaseUrl,
+        database: &dyn Adapter,
+        writes: &WriteArgs,
+        quiet: bool,
+    ) -> anyhow::Result<()> {
+        let data = Bytes(database.global_size(self.subscripts).0.saturating_mul(self.count.into()));
+        plan(url, database, writes, data, quiet)?;
+        let rows = CopiedWrites::of("the globals", Some(data));
+        show_copies(database.instance().as_ref(), &rows, quiet).map_err(refused)
+    }
+}
+
+fn fill(control: &Control, database: &dyn Adapter, new: Globals, quiet: bool) -> anyhow::Result<Exit> {
+    let Globals { count: globals, subscripts } = new;
     let first = database.sizes().map_err(refused)?.len() + 1;
     let made = long(control, quiet, "globals", ProgressUnit::Subscripts, |progress| {
         database.add_globals(globals, subscripts, progress)

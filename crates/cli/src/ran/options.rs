@@ -8,6 +8,7 @@ use iolite_report::Format;
 
 use super::tool::Tool;
 use crate::shared_args::durability;
+use crate::writes::WriteArgs;
 
 /// What a tool's operation is made of.
 pub(crate) trait Operation: Args {
@@ -101,6 +102,9 @@ pub(crate) struct SessionArgs {
     /// Measure each operation in the client, including the round trip, instead of in the server
     #[arg(long)]
     pub(crate) client_timed: bool,
+
+    #[command(flatten)]
+    pub(crate) writes: WriteArgs,
 
     /// Seed of the random numbers; the same seed gives the same operations [default: random]
     #[arg(long, value_name = "N")]

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use iolite_db::Error;
-use iolite_engine::Control;
+use iolite_engine::{Control, planned_writes};
 use iolite_model::{Concluded, DbTask, Ending, Nanos, Stop, Task};
 use iolite_results::{Run, RunRequest};
-use iolite_session::ending;
+use iolite_session::{ending, unix_now};
 use iolite_suites::Repeat;
 
 use super::begin::{begin, open, refuse_other_writers};
@@ -57,19 +57,19 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
     if O::TOOL.writes() {
         refuse_other_writers(&database, &args.session)?;
     }
-    let mut session = begin(&database, &args.session, duration, &control)?;
-    session.conclude(Concluded::of(&RunRequest::new(O::TOOL.command(), "")));
-    let task = DbTask {
+    let task = Task::Database(DbTask {
         name: args.operation.operation().name().into(),
         operation: args.operation.operation(),
         workers: args.jobs,
         stop,
         ramp: args.ramp,
         interval: Nanos::SECOND,
-        seed: args.session.seed.unwrap_or(session.run().info.started_unix.0),
+        seed: args.session.seed.unwrap_or_else(|| unix_now().0),
         timed_by: database.timed_by(),
-    };
-    let failure = session.drive(&mut Repeat::new(Task::Database(task), 1), &mut &database).err();
+    });
+    let mut session = begin(&database, &args.session, (planned_writes(&task), duration), &control)?;
+    session.conclude(Concluded::of(&RunRequest::new(O::TOOL.command(), "")));
+    let failure = session.drive(&mut Repeat::new(task, 1), &mut &database).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.session.format())?;
     output::failure(&run, args.session.quiet);

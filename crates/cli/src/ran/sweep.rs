@@ -2,7 +2,7 @@
 
 use clap::Args;
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Iops, Nanos, SweepTerms};
+use iolite_model::{Concluded, Ending, Iops, Nanos, SweepTerms, WritePlan};
 use iolite_results::{Run, RunRequest};
 use iolite_session::{RanDatabase, ending, unix_now};
 use iolite_suites::{Sweep, SweepOptions};
@@ -92,7 +92,10 @@ pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
         refuse_other_writers(&database, &args.session)?;
     }
     let mut sweep = Sweep::new(options(&args, &database)).map_err(UsageError::new)?;
-    let mut session = begin(&database, &args.session, sweep.duration(), &control)?;
+    let duration = sweep.duration();
+    let timed = if O::TOOL.writes() { duration } else { Nanos(0) };
+    let plan = WritePlan { timed, duration, ..WritePlan::default() };
+    let mut session = begin(&database, &args.session, (plan, duration), &control)?;
     sweep.limited().into_iter().for_each(|warning| session.warn(warning));
     session.conclude(Concluded::of(&RunRequest::new("sweep", O::TOOL.name())));
     let failure = session.drive(&mut sweep, &mut &database).err();

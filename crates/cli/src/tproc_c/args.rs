@@ -7,6 +7,7 @@ use iolite_model::{Durability, Nanos};
 
 use crate::exit;
 use crate::shared_args::{OutputArgs, durability, positive};
+use crate::writes::WriteArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,6 +80,9 @@ pub(crate) struct BuildArgs {
     /// with others
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) reduction: u32,
+
+    #[command(flatten)]
+    pub(crate) writes: WriteArgs,
 
     /// Seed of the random contents [default: random]
     #[arg(long, value_name = "N")]
@@ -177,6 +181,9 @@ pub(crate) struct LoadArgs {
     /// `as-configured` (the server's settings)
     #[arg(long, value_name = "HOW", default_value = "full", value_parser = durability)]
     pub(crate) durability: Durability,
+
+    #[command(flatten)]
+    pub(crate) writes: WriteArgs,
 
     /// Seed of the random numbers; the same seed gives the same transactions [default: random]
     #[arg(long, value_name = "N")]

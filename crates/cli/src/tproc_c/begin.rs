@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
-use iolite_model::{Iops, Nanos, Stop, TprocCTask};
+use iolite_model::{Iops, Nanos, Stop, TprocCTask, WritePlan};
 use iolite_report::LiveKind;
 use iolite_session::{Session, TprocCSite, answered, unix_now};
 
@@ -44,7 +44,7 @@ pub(super) fn open(
             );
             Err(UsageError::new(message).into())
         }
-        _ => Ok(site),
+        _ => Ok(site.held_to(load.writes.limits())),
     }
 }
 
@@ -62,6 +62,22 @@ pub(super) fn begin<'a>(
     let mut session = setup::begin_elsewhere(site.storage().clone(), results, live, duration, control)?;
     site.describe(&mut session);
     Ok(session)
+}
+
+/// Shows what a run of about `duration` writes, and holds it to what is allowed.
+///
+/// # Errors
+/// The plan does not keep the limits.
+pub(super) fn plan(
+    session: &mut Session<'_>,
+    site: &TprocCSite,
+    load: &LoadArgs,
+    duration: Nanos,
+    quiet: bool,
+) -> anyhow::Result<()> {
+    let plan = WritePlan { timed: duration, duration, ..WritePlan::default() };
+    session.plan_writes(&load.writes.accept_in_database(plan, site.storage(), quiet)?);
+    Ok(())
 }
 
 /// A task of this database.

@@ -3,15 +3,17 @@
 use std::hash::{BuildHasher, RandomState};
 use std::ops::ControlFlow;
 
-use iolite_db::Error;
+use iolite_db::{DatabaseUrl, Error};
 use iolite_engine::Control;
-use iolite_model::{Bytes, Durability};
-use iolite_oltp::tproc_c::{self, Layout};
+use iolite_model::{Bytes, CopiedWrites, Durability, WritePlan};
+use iolite_oltp::tproc_c::{self, Database, Layout};
 use iolite_report::{Progress, ProgressUnit, count};
+use iolite_session::DatabaseStorage;
 
 use super::args::{BuildArgs, DatabaseArgs};
 use super::open::{open, refused};
 use crate::exit::Exit;
+use crate::writes::show_copies;
 use crate::{output, setup, signals};
 
 /// Builds the database.
@@ -23,10 +25,7 @@ pub(super) fn build(args: &BuildArgs) -> anyhow::Result<Exit> {
     let (url, database) = open(&args.database, Durability::AsConfigured)?;
     let seed = args.seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
     let layout = Layout::new(args.warehouses, args.reduction, seed).map_err(refused)?;
-    let files = database.instance().files().map_err(refused)?;
-    if let Some(data) = files.data.filter(|data| data.is_dir()) {
-        iolite_db::space::check_space(&data, Bytes(layout.bytes())).map_err(refused)?;
-    }
+    plan(args, &url, database.as_ref(), layout)?;
     let mut progress = Progress::new(setup::live(args.quiet), "warehouses", ProgressUnit::Rows);
     let mut begun = false;
     let built = tproc_c::build(database.as_ref(), layout, args.workers, seed, &mut |done, total| {
@@ -54,6 +53,22 @@ pub(super) fn build(args: &BuildArgs) -> anyhow::Result<Exit> {
             "the incomplete database could not be removed: run `iolite tproc-c purge --db {url}` later"
         ))),
     }
+}
+
+/// Plans and shows what the build writes, and where that goes.
+///
+/// # Errors
+/// It does not keep the limits, or does not fit.
+fn plan(args: &BuildArgs, url: &DatabaseUrl, database: &dyn Database, layout: Layout) -> anyhow::Result<()> {
+    let (instance, data) = (database.instance(), Bytes(layout.bytes()));
+    let files = instance.files().map_err(refused)?;
+    if let Some(directory) = files.data.filter(|directory| directory.is_dir()) {
+        iolite_db::space::check_space(&directory, data).map_err(refused)?;
+    }
+    let storage = DatabaseStorage::find(url, instance.as_ref()).map_err(refused)?.storage;
+    let bytes = instance.bulk_writes(data).map_err(refused)?;
+    args.writes.accept(WritePlan { bytes, space: data, ..WritePlan::default() }, &storage, args.quiet)?;
+    show_copies(instance.as_ref(), &CopiedWrites::of("the tables", Some(data)), args.quiet).map_err(refused)
 }
 
 fn describe(layout: Layout) -> String {

@@ -7,7 +7,7 @@ use iolite_session::ending;
 use iolite_suites::Repeat;
 
 use super::args::RunArgs;
-use super::begin::{Extent, begin, open, task};
+use super::begin::{Extent, begin, open, plan, task};
 use crate::exit::{Exit, UsageError};
 use crate::{output, setup, signals};
 
@@ -25,6 +25,7 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let site = open(&args.database, &args.load, args.users, &control)?;
     let mut session =
         begin(&site, args.output.results.clone(), setup::live(args.output.quiet), whole, &control)?;
+    plan(&mut session, &site, &args.load, whole, args.output.quiet)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c", "")));
     let extent =
         Extent { users: args.users, duration: args.duration, ramp: args.ramp, rate: args.rate.map(Iops) };

@@ -7,7 +7,7 @@ use iolite_session::ending;
 use iolite_suites::UserSweep;
 
 use super::args::SweepArgs;
-use super::begin::{Extent, begin, open, task};
+use super::begin::{Extent, begin, open, plan, task};
 use crate::exit::{Exit, UsageError};
 use crate::{output, setup, signals};
 
@@ -29,6 +29,7 @@ pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
     let mut procedure = UserSweep::new(task, args.users, args.response, args.all).map_err(UsageError::new)?;
     let mut session =
         begin(&site, args.output.results.clone(), setup::live(args.output.quiet), whole, &control)?;
+    plan(&mut session, &site, &args.load, whole, args.output.quiet)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c-sweep", "")));
     let failure = session.drive(&mut procedure, &mut &site).err();
     let run = session.end(ending(failure, &control));

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::instance::{Description, Files};
 
 /// The settings that determine what we do and what the results say.
-const VARIABLES: [&str; 25] = [
+const VARIABLES: [&str; 27] = [
     "datadir",
     "hostname",
     "innodb_buffer_pool_size",
@@ -22,6 +22,7 @@ const VARIABLES: [&str; 25] = [
     "innodb_data_home_dir",
     "innodb_doublewrite",
     "innodb_file_per_table",
+    "innodb_flush_log_at_timeout",
     "innodb_flush_log_at_trx_commit",
     "innodb_flush_method",
     "innodb_io_capacity",
@@ -39,6 +40,7 @@ const VARIABLES: [&str; 25] = [
     "lower_case_table_names",
     "max_allowed_packet",
     "sync_binlog",
+    "wsrep_on",
 ];
 /// Those of them that say where and how we connect, and are no settings of a measurement.
 const UNSAID: [&str; 7] = [
@@ -145,27 +147,75 @@ impl Facts {
         }
     }
 
+    /// Whether there is a binary log.
+    pub fn has_binary_log(&self) -> bool {
+        self.is_on("log_bin")
+    }
+
+    /// Whether pages are written twice (doublewrite buffer).
+    pub fn writes_twice(&self) -> bool {
+        !matches!(self.text("innodb_doublewrite").to_ascii_uppercase().as_str(), "OFF" | "0")
+    }
+
+    /// Whether it is a node of a Galera cluster.
+    pub fn is_cluster_node(&self) -> bool {
+        self.is_on("wsrep_on")
+    }
+
+    /// What a commit does, with the settings, and which crash may lose it.
     fn durability(&self) -> String {
         let at_commit = self.text("innodb_flush_log_at_trx_commit");
+        let often = match self.number("innodb_flush_log_at_timeout") {
+            Some(seconds) if seconds > 1 => format!("every {seconds} s"),
+            _ => "about once a second".to_owned(),
+        };
         let what = match at_commit {
-            "0" => "the redo log is written and synced about once a second, not at commits",
-            "2" => "each commit writes the redo log, which is synced about once a second",
-            _ => "each commit writes the redo log and syncs it; sessions that commit at once share a sync",
+            "0" => format!("the redo log is written and synced {often}, not at commits"),
+            "2" => format!("each commit writes the redo log, which is synced {often}"),
+            _ => "each commit writes the redo log and syncs it; sessions that commit at once share a sync"
+                .into(),
         };
-        let binlog = match self.is_on("log_bin") {
-            true => {
-                let synced = match self.text("sync_binlog") {
-                    "0" => "synced when the operating system writes it out: a crash of the host may lose its last transactions, \
-                            and replicas then differ"
-                        .to_owned(),
-                    "1" => "synced at each commit".to_owned(),
-                    n => format!("synced once for {n} commits"),
-                };
-                format!("; binary log on, {synced} (sync_binlog={})", self.text("sync_binlog"))
+        let mut text = format!("{what} (innodb_flush_log_at_trx_commit={at_commit})");
+        if self.is_on("log_bin") {
+            let synced = match self.text("sync_binlog") {
+                "0" => "synced when the operating system writes it out".to_owned(),
+                "1" => "synced at each commit".to_owned(),
+                n => format!("synced once for {n} commits"),
+            };
+            text += &format!("; binary log on, {synced} (sync_binlog={})", self.text("sync_binlog"));
+        }
+        text += &format!("; {}", self.survives());
+        if !self.writes_twice() {
+            text += "; innodb_doublewrite=OFF: a crash of the host may tear pages, unless the storage writes them in one piece";
+        }
+        text
+    }
+
+    /// Which crash may lose a commit that was acknowledged.
+    fn survives(&self) -> String {
+        let unsynced = self.text("innodb_flush_method").eq_ignore_ascii_case("nosync");
+        let lag = match self.number("innodb_flush_log_at_timeout") {
+            Some(seconds) if seconds > 1 => format!("{seconds} s"),
+            _ => "second".to_owned(),
+        };
+        let binary_log = self.is_on("log_bin") && self.text("sync_binlog") != "1";
+        match self.text("innodb_flush_log_at_trx_commit") {
+            _ if unsynced => "a crash of the host may lose commits and damage the database (innodb_flush_method=nosync)".into(),
+            "0" => format!("a crash of the server or of the host may lose the commits of the last {lag} or more"),
+            "2" => format!("a crash of the server loses no commit, one of the host the commits of the last {lag} or more"),
+            "3" if binary_log => {
+                "a crash of the server or of the host loses no commit, but one of the host may lose commits from the binary log, so \
+                 that replicas differ"
+                    .into()
             }
-            false => String::new(),
-        };
-        format!("{what} (innodb_flush_log_at_trx_commit={at_commit}){binlog}")
+            // The commit itself is then not synced: recovery decides by the binary log what was prepared and is to be committed.
+            _ if binary_log => {
+                "a crash of the server loses no commit; one of the host may lose the last ones, because recovery rolls back what the \
+                 binary log lacks"
+                    .into()
+            }
+            _ => "a crash of the server or of the host loses no commit".into(),
+        }
     }
 
     /// See [`Instance::describe`](crate::Instance::describe).
@@ -265,6 +315,34 @@ mod tests {
             let refusal = refusal(&variables, durability);
             assert!(refusal.contains(statement), "{variables:?} {durability:?}: {refusal}");
         }
+    }
+
+    #[test]
+    fn which_crash_may_lose_a_commit_follows_from_the_settings() {
+        let says = |commit: &str, more: &[(&str, &str)]| {
+            let mut variables = vec![("innodb_flush_log_at_trx_commit", commit)];
+            variables.extend(more);
+            facts(&variables).durability()
+        };
+        let binary_log = |synced| [("log_bin", "ON"), ("sync_binlog", synced)];
+        let none = "a crash of the server or of the host loses no commit";
+        assert!(says("1", &[]).ends_with(none));
+        assert!(says("1", &binary_log("1")).ends_with(none));
+        // The defaults of MariaDB with a binary log.
+        let defaults = says("1", &binary_log("0"));
+        assert!(
+            defaults.contains("synced when the operating system writes it out (sync_binlog=0)"),
+            "{defaults}"
+        );
+        assert!(defaults.contains("one of the host may lose the last ones"), "{defaults}");
+        assert!(says("3", &binary_log("0")).contains("replicas differ"));
+        assert!(says("2", &[]).contains("one of the host the commits of the last second"));
+        assert!(
+            says("0", &[("innodb_flush_log_at_timeout", "5")])
+                .contains("the server or of the host may lose the commits of the last 5 s")
+        );
+        assert!(says("1", &[("innodb_doublewrite", "OFF")]).contains("tear pages"));
+        assert!(says("1", &[("innodb_flush_method", "nosync")]).contains("damage the database"));
     }
 
     #[test]

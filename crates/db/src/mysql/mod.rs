@@ -5,6 +5,7 @@
 pub mod connect;
 pub mod counters;
 pub mod facts;
+mod log_copies;
 mod option_file;
 pub mod server;
 mod version;
@@ -13,7 +14,7 @@ mod waits;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use iolite_model::{Durability, Physical};
+use iolite_model::{Bytes, Durability, LogCopy, Physical};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -22,6 +23,7 @@ use crate::instance::{Description, Files, Instance, LockWait};
 use crate::waits::WaitReader;
 pub use connect::Target;
 pub use facts::Facts;
+pub use log_copies::skip_binary_log;
 
 /// A database (schema) in a MariaDB or MySQL server.
 #[derive(Debug)]
@@ -132,6 +134,19 @@ impl Instance for Mysql {
         };
         let mut asked = asked;
         asked().map_err(|e| self.target.refusal("ask for the sessions of", e))
+    }
+
+    /// Pages, the redo log, pages once more in the doublewrite buffer, the binary log.
+    fn bulk_writes(&self, data: Bytes) -> Result<Bytes> {
+        let (Context { facts, .. }, _) = self.open()?;
+        let times = 2 + u64::from(facts.writes_twice()) + u64::from(facts.has_binary_log());
+        Ok(Bytes(data.0.saturating_mul(times)))
+    }
+
+    fn log_copies(&self) -> Result<Vec<LogCopy>> {
+        let (context, mut conn) = self.open()?;
+        log_copies::log_copies(&context, &mut conn)
+            .map_err(|e| self.target.refusal("ask for the replication of", e))
     }
 
     fn lock_waits(&self) -> Result<Vec<LockWait>> {

@@ -30,6 +30,11 @@ const OWN_FILES: Bytes = Bytes(400 << 20);
 const SOCKET_PATH: usize = 108;
 /// File that says a directory is one of ours, and what clients need to know.
 const URL_FILE: &str = "iolite-server";
+/// File with InnoDB's page size, where it is not the default.
+const PAGE: &str = "page-size";
+const DEFAULT_PAGE: u64 = 16 << 10;
+/// Page sizes that InnoDB has (powers of two).
+const PAGES: std::ops::RangeInclusive<u64> = 4096..=65_536;
 /// The server adds an extension to a name without one.
 const LOG: &str = "server.log";
 /// What the server executes before it takes connections.
@@ -44,11 +49,15 @@ pub struct Options {
     pub buffer_pool: Bytes,
     /// Also reachable by TCP, at a free port of the loopback address.
     pub tcp: bool,
+    /// InnoDB's page size: of a server whose data is created now; `None` for the default.
+    pub page: Option<Bytes>,
+    /// Options for mariadbd besides ours, behind them.
+    pub more: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { buffer_pool: Bytes(64 << 20), tcp: false }
+        Options { buffer_pool: Bytes(64 << 20), tcp: false, page: None, more: Vec::new() }
     }
 }
 
@@ -69,12 +78,13 @@ pub fn start(directory: &Path, options: &Options) -> Result<Started> {
             STOP_FIRST,
         ));
     }
+    place.refuse_other_page(options.page)?;
     let user = Unprivileged::of_root();
     let secret = match place.password() {
         Some(secret) => secret,
         None => {
             private::require_space(&place.directory, OWN_FILES)?;
-            place.initialise(user.as_ref())?
+            place.initialise(user.as_ref(), options.page)?
         }
     };
     let port = if options.tcp { Some(private::port(&place.directory)?) } else { None };
@@ -256,8 +266,46 @@ impl ServerDirectory {
             .then(|| secret.to_owned())
     }
 
+    /// # Errors
+    /// There is data of another page size already.
+    fn refuse_other_page(&self, asked: Option<Bytes>) -> Result<()> {
+        let there = self.page().unwrap_or(DEFAULT_PAGE);
+        match asked {
+            Some(Bytes(asked)) if self.password().is_some() && asked != there => {
+                let why = format!("its data has pages of {}", Bytes(there));
+                let remedy = "leave out --block-size, or choose another directory";
+                Err(self.failed("start a server with that block size in", why, remedy))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The page size of the data that is there, which a server must be started with.
+    fn page(&self) -> Option<u64> {
+        fs::read_to_string(self.directory.join(PAGE)).ok()?.trim().parse().ok()
+    }
+
+    /// Notes the page size of data that is about to be created.
+    fn note_page(&self, page: Option<Bytes>) -> Result<()> {
+        let path = self.directory.join(PAGE);
+        match page {
+            Some(Bytes(page)) if PAGES.contains(&page) && page.is_power_of_two() => {
+                fs::write(path, format!("{page}\n")).map_err(|e| self.io("write to", e))
+            }
+            Some(page) => {
+                let why = format!("InnoDB has no pages of {page}");
+                Err(self.failed("create a server in", why, "specify a block size of 4, 8, 16, 32 or 64 KiB"))
+            }
+            // Of an attempt that was interrupted.
+            None => match fs::remove_file(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.io("write to", error)),
+                _ => Ok(()),
+            },
+        }
+    }
+
     /// Makes the server's own tables, and a password.
-    fn initialise(&self, user: Option<&Unprivileged>) -> Result<String> {
+    fn initialise(&self, user: Option<&Unprivileged>, page: Option<Bytes>) -> Result<String> {
         let install = program("mariadb-install-db").ok_or(LACKING)?;
         // The directory is ours from here on, also when what follows fails: the next start begins anew.
         let marker = self.directory.join(URL_FILE);
@@ -268,6 +316,7 @@ impl ServerDirectory {
             .mode(0o600)
             .open(&marker)
             .map_err(|e| self.io("write to", e))?;
+        self.note_page(page)?;
         let data = self.directory.join("data");
         if data.exists() {
             fs::remove_dir_all(&data).map_err(|e| self.io("remove what an interrupted start left in", e))?;
@@ -287,6 +336,7 @@ impl ServerDirectory {
         command.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
         // Its own --tmpdir is cut at a space.
         command.arg(format!("--datadir={}", data.display())).env("TMPDIR", self.directory.join("tmp"));
+        command.args(self.page().map(|page| format!("--innodb-page-size={page}")));
         if let Some(user) = user {
             command.uid(user.uid).gid(user.gid);
         }
@@ -341,6 +391,8 @@ impl ServerDirectory {
             "--max-connections=1000",
         ];
         arguments.extend(fixed.map(str::to_owned));
+        arguments.extend(self.page().map(|page| format!("--innodb-page-size={page}")));
+        arguments.extend(options.more.iter().cloned());
         match port {
             Some(port) => arguments.extend([format!("--port={port}"), "--bind-address=127.0.0.1".to_owned()]),
             None => arguments.push("--skip-networking".to_owned()),

@@ -27,6 +27,7 @@ const SETTINGS: &[&str] = &[
     "bgwriter_delay",
     "bgwriter_lru_maxpages",
     "synchronous_standby_names",
+    "wal_writer_delay",
     "debug_io_direct",
     "io_method",
     "autovacuum",
@@ -73,7 +74,8 @@ fn durable_by(wanted: Durability, value: &dyn Fn(&str) -> String) -> String {
                 .to_owned()
         }
         Durability::AsConfigured => {
-            format!("as the server is configured: synchronous_commit={}", value("synchronous_commit"))
+            let set = value("synchronous_commit");
+            format!("as the server is configured: synchronous_commit={set}: {}", commits(&set, value))
         }
     };
     text = format!("{text}; fsync={}, full_page_writes={}", value("fsync"), value("full_page_writes"));
@@ -83,6 +85,28 @@ fn durable_by(wanted: Durability, value: &dyn Fn(&str) -> String) -> String {
         text.push_str(": a crash of the host may tear blocks, unless the storage writes them in one piece");
     }
     text
+}
+
+/// What a commit waits for by the server's own setting, and which crash may lose it.
+fn commits(setting: &str, value: &dyn Fn(&str) -> String) -> String {
+    let synced =
+        format!("the write-ahead log is synchronised by {} at each commit", value("wal_sync_method"));
+    let standbys = value("synchronous_standby_names");
+    let confirmed = match setting {
+        "remote_apply" => "have applied",
+        "remote_write" => "have written",
+        _ => "have synchronised",
+    };
+    match setting {
+        "off" => format!(
+            "the write-ahead log is written and synchronised up to three times wal_writer_delay ({}) later; a crash of the server or \
+             of the host may lose the commits of that time, but damages nothing",
+            value("wal_writer_delay")
+        ),
+        "local" => format!("{synced}; standbys are not waited for"),
+        _ if standbys.is_empty() => synced,
+        _ => format!("{synced}, and the standbys `{standbys}` {confirmed} it"),
+    }
 }
 
 /// How connections reach the server: client-timed operations bear the encryption's time.
@@ -125,5 +149,29 @@ mod tests {
         assert!(durable_by(Durability::Full, &server("on", "off")).contains("tear"));
         let relaxed = durable_by(Durability::Relaxed, &server("off", "on"));
         assert!(relaxed.starts_with("synchronous_commit=off") && relaxed.contains("destroy"), "{relaxed}");
+    }
+
+    #[test]
+    fn what_is_configured_is_described_by_what_a_commit_waits_for() {
+        let describe = |commit: &'static str, standbys: &'static str| {
+            let value = move |name: &str| {
+                match name {
+                    "synchronous_commit" => commit,
+                    "synchronous_standby_names" => standbys,
+                    "wal_writer_delay" => "200ms",
+                    "wal_sync_method" => "fdatasync",
+                    _ => "on",
+                }
+                .to_owned()
+            };
+            durable_by(Durability::AsConfigured, &value)
+        };
+        let synced = "synchronous_commit=on: the write-ahead log is synchronised by fdatasync at each commit; fsync=on";
+        assert!(describe("on", "").contains(synced));
+        assert!(describe("off", "").contains("three times wal_writer_delay (200ms) later"));
+        assert!(describe("remote_write", "a").contains("and the standbys `a` have written it"));
+        assert!(describe("remote_apply", "a").contains("have applied"));
+        assert!(describe("on", "a").contains("have synchronised"));
+        assert!(describe("local", "a").contains("standbys are not waited for"));
     }
 }

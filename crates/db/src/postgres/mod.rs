@@ -6,6 +6,7 @@ mod defaults;
 mod describe;
 pub mod failure;
 pub mod files;
+mod log_copies;
 mod physical;
 pub mod server;
 mod tls;
@@ -13,7 +14,7 @@ mod waits;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use iolite_model::{Durability, Physical};
+use iolite_model::{Bytes, Durability, LogCopy, Physical};
 use postgres::Client;
 
 use crate::error::Result;
@@ -113,6 +114,18 @@ impl Instance for Postgres {
                       AND datid IS NOT NULL)) FROM pg_roles WHERE rolname = current_user";
         let row = client.query_one(sql, &[]).map_err(|e| self.target.failed("ask for the sessions of", e))?;
         Ok(Some(row.get::<_, i32>(0).unsigned_abs()))
+    }
+
+    /// Pages and the write-ahead log; COPY into a table of the same transaction needs no log where that serves recovery only.
+    fn bulk_writes(&self, data: Bytes) -> Result<Bytes> {
+        let mut client = self.target.connect()?;
+        let row = client.query_one("SELECT current_setting('wal_level') = 'minimal'", &[]);
+        let minimal: bool = row.map_err(|e| self.target.failed("ask the settings of", e))?.get(0);
+        Ok(Bytes(data.0.saturating_mul(if minimal { 1 } else { 2 })))
+    }
+
+    fn log_copies(&self) -> Result<Vec<LogCopy>> {
+        log_copies::log_copies(&self.target)
     }
 
     fn lock_waits(&self) -> Result<Vec<LockWait>> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolite_model::Nanos;
+use iolite_model::{Bytes, Nanos};
 
 use super::error::quoted;
 use super::job_file::{Section, Setting};
@@ -68,6 +68,10 @@ pub struct Invocation {
     pub idle_profile: Option<IdleProfile>,
     /// `--allow-overwrite`: devices that hold something are overwritten without a question on the terminal.
     pub allow_overwrite: bool,
+    /// `--max-write`: bytes that may be written in all.
+    pub max_write: Option<Bytes>,
+    /// `--keep-free`: free space that the jobs' files leave.
+    pub keep_free: Option<Bytes>,
 }
 
 /// What a command line asks for.

@@ -20,6 +20,24 @@ pub struct Settings {
     pub through_buffers: bool,
 }
 
+/// The blocks that [`Adapter::create_blocks`] makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewBlocks {
+    /// What they take in all.
+    pub size: Bytes,
+    /// Size of each; `None` for the database's own choice.
+    pub block: Option<Bytes>,
+    /// Their rows are written to a binary log, where there is one, although the role may keep them out of it.
+    pub binary_log: bool,
+}
+
+impl NewBlocks {
+    /// So many bytes of blocks as the database has them by itself.
+    pub fn of(size: Bytes) -> NewBlocks {
+        NewBlocks { size, block: None, binary_log: false }
+    }
+}
+
 /// A database as the results state it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
@@ -48,15 +66,23 @@ pub trait Adapter: Send + Sync {
     /// [`Error::Missing`](iolite_db::Error::Missing), [`Error::TooOld`](iolite_db::Error::TooOld), [`Error::Engine`](iolite_db::Error::Engine) (no server, wrong password, no such database...).
     fn describe(&self) -> Result<Description>;
 
-    /// Makes an empty database whose blocks take `size`, all of them really written with what does not compress. Never opens
+    /// As [`create_blocks`](Adapter::create_blocks), with blocks as the database has them by itself.
+    ///
+    /// # Errors
+    /// As there.
+    fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
+        self.create_blocks(&NewBlocks::of(size), progress)
+    }
+
+    /// Makes an empty database with such blocks, all of them really written with what does not compress. Never opens
     /// for writing what it did not make.
     ///
     /// # Errors
-    /// [`Error::Exists`](iolite_db::Error::Exists) when there is one already, [`Error::Layout`](iolite_db::Error::Layout) and [`Error::NoSpace`](iolite_db::Error::NoSpace) (where the space can be seen)
+    /// [`Error::BlockSize`](iolite_db::Error::BlockSize), [`Error::Exists`](iolite_db::Error::Exists) when there is one already, [`Error::Layout`](iolite_db::Error::Layout) and [`Error::NoSpace`](iolite_db::Error::NoSpace) (where the space can be seen)
     /// before anything is made, [`Error::Cancelled`](iolite_db::Error::Cancelled) when `progress` said so. `progress` gets 0 once something has been made,
     /// not before. What was made until an error stays until [`Adapter::purge`]; nothing else uses it: it is
     /// [`Error::Incomplete`](iolite_db::Error::Incomplete).
-    fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()>;
+    fn create_blocks(&self, blocks: &NewBlocks, progress: &mut Progress<'_>) -> Result<()>;
 
     /// Adds `count` globals with `subscripts` each, in bulk, numbered on from those there are.
     ///

@@ -26,7 +26,9 @@ use iolite_sys::clock::Clock;
 use iolite_workers::{Control, Finished, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
 
 use crate::error::OltpError;
-pub use contract::{Adapter, Batch, Cycle, Description, Progress, Session, Settings, Timed, Within};
+pub use contract::{
+    Adapter, Batch, Cycle, Description, NewBlocks, Progress, Session, Settings, Timed, Within,
+};
 use dice::Dice;
 pub use gtm::RanGtm;
 pub use layout::check_replacing;

@@ -8,7 +8,7 @@ use iolite_model::{Bytes, DbOperation, Durability, Event, OpKind, Physical, Stop
 use super::*;
 use iolite_db::{Files, Instance, Result};
 
-use super::contract::{Description, Progress, Session};
+use super::contract::{Description, NewBlocks, Progress, Session};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -46,7 +46,7 @@ impl Adapter for Fake {
     fn counts_block_reads(&self) -> bool {
         true
     }
-    fn setup(&self, _: Bytes, _: &mut Progress<'_>) -> Result<()> {
+    fn create_blocks(&self, _: &NewBlocks, _: &mut Progress<'_>) -> Result<()> {
         Err(Error::Cancelled)
     }
     fn add_globals(&self, _: u32, _: u64, _: &mut Progress<'_>) -> Result<()> {

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod harness;
+mod replication;
 mod tproc_c;
 
 use std::ops::ControlFlow;
@@ -16,7 +17,7 @@ use ::mysql::prelude::Queryable;
 use iolite_db::Error;
 use iolite_db::mysql::server::{self, Options};
 use iolite_model::{Bytes, Durability, Nanos, OpKind};
-use iolite_oltp::ran::{Adapter, Batch, Cycle, RanMysql, Settings, Timed};
+use iolite_oltp::ran::{Adapter, Batch, Cycle, NewBlocks, RanMysql, Settings, Timed};
 
 use common::{Small, go};
 use harness::Server;
@@ -115,7 +116,7 @@ fn whole_life() {
 
 #[test]
 fn batches_and_single_operations_do_what_is_requested() {
-    let options = Options { buffer_pool: Bytes(16 << 20), tcp: true };
+    let options = Options { buffer_pool: Bytes(16 << 20), tcp: true, ..Options::default() };
     let Some(server) = Server::start(&options) else { return };
     assert!(server.started.url.contains("@127.0.0.1:"), "by TCP here");
     let database = server.database();
@@ -431,7 +432,9 @@ fn a_private_server_is_started_once_and_stopped_cleanly() {
     let stopped = server::stop(path).unwrap_err().to_string();
     assert!(stopped.contains("none runs there"), "{stopped}");
     // What was in it is kept, and so is its password.
-    let started = server::start(path, &Options { buffer_pool: Bytes(32 << 20), tcp: false }).unwrap();
+    let started =
+        server::start(path, &Options { buffer_pool: Bytes(32 << 20), tcp: false, ..Options::default() })
+            .unwrap();
     assert_eq!(started.url, server.started.url);
     assert_eq!(server.database().blocks().unwrap(), 64);
     let mode = std::os::unix::fs::PermissionsExt::mode(
@@ -449,6 +452,36 @@ fn a_private_server_is_started_once_and_stopped_cleanly() {
     assert!(matches!(server::start(other.path(), &Options::default()), Err(Error::Foreign { .. })));
     let deep = other.path().join("a".repeat(100));
     assert!(server::start(&deep, &Options::default()).unwrap_err().to_string().contains("shorter path"));
+}
+
+/// Blocks are pages, whose size is the server's.
+#[test]
+fn blocks_are_as_large_as_the_servers_pages() {
+    let options = Options { page: Some(Bytes(64 << 10)), ..Options::default() };
+    let Some(server) = Server::start(&options) else { return };
+    let database = server.database();
+    let of = |block: u64| NewBlocks { block: Some(Bytes(block)), ..NewBlocks::of(Bytes(4 << 20)) };
+    let refused = database.create_blocks(&of(8 << 10), &mut go).unwrap_err().to_string();
+    assert!(refused.contains("64 KiB here") && refused.contains("innodb_page_size"), "{refused}");
+    assert_eq!(server.ask("SHOW TABLES"), "");
+    database.create_blocks(&of(64 << 10), &mut go).unwrap();
+    assert_eq!(
+        (database.blocks().unwrap(), database.describe().unwrap().instance.block),
+        (64, Bytes(64 << 10))
+    );
+    let mut session = database.session(0).unwrap();
+    assert_eq!(session.read_block(63).unwrap(), Bytes(64 << 10));
+    drop(session);
+    server::stop(server.directory.path()).unwrap();
+    let other = Options { page: Some(Bytes(16 << 10)), ..Options::default() };
+    let refused = server::start(server.directory.path(), &other).unwrap_err().to_string();
+    assert!(refused.contains("its data has pages of 64 KiB"), "{refused}");
+    // Without a wish it is as it was.
+    server::start(server.directory.path(), &Options::default()).unwrap();
+    assert_eq!(server.count("SELECT @@innodb_page_size"), 64 << 10);
+    let odd = tempfile::tempdir().unwrap();
+    let odd = server::start(odd.path(), &Options { page: Some(Bytes(5000)), ..Options::default() });
+    assert!(odd.unwrap_err().to_string().contains("4, 8, 16, 32 or 64 KiB"));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod harness;
+mod replication;
 mod tproc_c;
 
 use std::ops::ControlFlow;

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use anyhow::bail;
+use iolite_db::Instance;
 use iolite_engine::{Control, EngineError};
-use iolite_model::Nanos;
+use iolite_model::{CopiedWrites, Nanos, Warning};
 
 use crate::patience::{GaveUp, patiently};
+use crate::session::Session;
 
 /// How long a database may take to report what it is.
 pub(super) const ANSWER: Duration = Duration::from_secs(60);
@@ -34,4 +36,11 @@ pub fn answered<T: Send + 'static>(
 /// Whether it is a server that only reads, and replays what another writes.
 pub(super) fn is_standby(description: &iolite_db::Description) -> bool {
     description.settings.iter().any(|(name, value)| name == "role" && value == "hot standby")
+}
+
+/// Records where what a run writes goes besides the database's own files. What this role may not see is not known.
+pub(super) fn warn_of_copies(session: &mut Session<'_>, instance: &dyn Instance, what: &str) {
+    for copy in instance.log_copies().unwrap_or_default() {
+        session.warn(Warning::AlsoWritten { copy, written: CopiedWrites::of(what, None) });
+    }
 }

@@ -25,8 +25,8 @@ impl Counted {
         let monitor = Monitor::start(database);
         Counted {
             monitor,
-            data: read(storage.data.as_ref()),
-            log: read(storage.log.as_ref()),
+            data: read(storage.data.as_deref()),
+            log: read(storage.log.as_deref()),
             tool: usage::of_this_process().unwrap_or_default(),
             host: busy_cpu(),
         }
@@ -37,7 +37,8 @@ impl Counted {
         let since = |counters: Option<&LeafCounters>, before: Option<DeviceCounters>| {
             read(counters).zip(before).map(|(now, before)| now.since(before))
         };
-        let (data, log) = (since(storage.data.as_ref(), self.data), since(storage.log.as_ref(), self.log));
+        let (data, log) =
+            (since(storage.data.as_deref(), self.data), since(storage.log.as_deref(), self.log));
         let tool = usage::of_this_process().unwrap_or_default().saturating_sub(self.tool);
         let host = busy_cpu().zip(self.host).map(|(now, before)| now.saturating_sub(before));
         let seen = self.monitor.map(Monitor::finish).unwrap_or_default();

@@ -8,6 +8,7 @@ mod site;
 mod storage;
 mod tproc_c;
 mod waits;
+mod write_watch;
 
 pub use ask::answered;
 pub use own::{CheckDatabase, OwnDatabase};

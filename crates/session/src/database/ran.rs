@@ -8,12 +8,13 @@ use iolite_model::{Bytes, DatabaseFacts, DbTask, Storage, Task, TimedBy, Warning
 use iolite_oltp::ran::{self, Adapter, Description, Settings, run_db_task};
 use iolite_suites::{Nothing, Procedure, database_warnings, small_database};
 
-use super::ask::{ANSWER, is_standby};
+use super::ask::{ANSWER, is_standby, warn_of_copies};
 use super::site::{Record, Site, settle};
 use super::storage::DatabaseStorage;
 use crate::drive::{Environment, no_database};
 use crate::patience::patiently;
 use crate::session::Session;
+use crate::writes::WriteLimits;
 
 /// A database in which RanRead, RanWrite or RanIO run, found fit for what is asked of it.
 pub struct RanDatabase {
@@ -46,8 +47,15 @@ impl RanDatabase {
         let timed_by = if within { TimedBy::Database } else { TimedBy::Client };
         let instance = database.instance();
         let storage = DatabaseStorage::find(&url, instance.as_ref())?;
-        let site = Site { instance, storage, durability: settings.durability };
+        let limits = WriteLimits::default();
+        let site = Site { instance, storage, durability: settings.durability, limits };
         Ok(RanDatabase { url, database, description, client_timed, timed_by, sizes, site })
+    }
+
+    /// The same, held to what the user allows to be written.
+    pub fn held_to(mut self, limits: WriteLimits) -> RanDatabase {
+        self.site.limits = limits;
+        self
     }
 
     /// Its URL.
@@ -111,6 +119,10 @@ impl RanDatabase {
     }
 
     fn measure(&self, session: &mut Session<'_>, task: DbTask) -> anyhow::Result<()> {
+        session.refuse_spent_allowance()?;
+        if task.operation.writes() {
+            warn_of_copies(session, self.site.instance.as_ref(), "the sets of jobs");
+        }
         let database = self.database.clone();
         settle(session, move || database.settle())?;
         let facts = self.facts(session.run().next_phase())?;
@@ -120,6 +132,7 @@ impl RanDatabase {
             facts: Some(facts.clone()),
             counts_block_reads: self.database.counts_block_reads(),
             samples_waits: false,
+            writes: task.operation.writes(),
         };
         let as_task = Task::Database(task.clone());
         let (index, waits) = self.site.phase(session, as_task, record, |number, clock, control, events| {

@@ -12,10 +12,12 @@ use iolite_sys::clock::Clock;
 
 use super::counted::Counted;
 use super::storage::DatabaseStorage;
+use super::write_watch::{RunningWatch, WriteWatch};
 use crate::ending::describe;
 use crate::events::Events;
 use crate::patience::{GaveUp, patiently};
 use crate::session::Session;
+use crate::writes::WriteLimits;
 
 /// A database in which phases run, with the storage beneath.
 pub(super) struct Site {
@@ -25,6 +27,8 @@ pub(super) struct Site {
     pub(super) storage: DatabaseStorage,
     /// What a commit has done when it returns.
     pub(super) durability: Durability,
+    /// What the user allows to be written.
+    pub(super) limits: WriteLimits,
 }
 
 /// What is recorded of a phase besides its intervals.
@@ -34,6 +38,8 @@ pub(super) struct Record {
     pub(super) facts: Option<DatabaseFacts>,
     /// Whether the database counts the block reads of this workload.
     pub(super) counts_block_reads: bool,
+    /// Whether it writes.
+    pub(super) writes: bool,
     /// Whether its sessions are sampled for what they wait for.
     pub(super) samples_waits: bool,
 }
@@ -48,18 +54,23 @@ impl Site {
         record: Record,
         work: impl FnOnce(u32, Clock, &Control, &mut Events) -> anyhow::Result<Outcome>,
     ) -> (u32, Vec<Waited>) {
-        let Site { instance, storage, durability } = self;
+        let Site { instance, storage, durability, limits } = self;
         let mut lock_waits = Vec::new();
+        let (mut watched, name) = (None, task.name().to_owned());
+        let watch =
+            record.writes.then(|| WriteWatch::new(storage, instance, *limits, session.left_to_write()));
         let phase = session.phase_by(task, |number, clock, control, events| {
             if let Some(facts) = record.facts {
                 events.event(&Event::Database(Box::new(facts)));
             }
             let counted = Counted::start(storage, instance.clone());
+            let watch = watch.map(|watch| watch.start(control.clone(), number));
             // A server that does not show its sessions to this user is measured without.
             let reader = instance.wait_reader().ok().flatten().filter(|_| record.samples_waits);
             let sampler = reader.and_then(|reader| WaitSampler::start(reader, WAIT_INTERVAL));
-            let probe = CacheProbe::start(storage.data.as_ref(), None);
+            let probe = CacheProbe::start(storage.data.as_deref(), None);
             let done = work(number, clock, control, events);
+            watched = watch.map(RunningWatch::finish);
             let (read, written) = events.run().requested(number);
             // Commits that are not waited for are in the log some time later: what has reached the device by then says
             // nothing.
@@ -79,6 +90,12 @@ impl Site {
             let outcome = done.unwrap_or_else(|error| Outcome::nothing(Ending::Failed(describe(&error))));
             Ok((outcome, Some(cache)))
         });
+        if let Some(seen) = watched {
+            session.take_written(seen.written);
+            if let Some(why) = seen.ended {
+                session.warn(Warning::LeftOut { what: format!("the rest of `{name}`"), why });
+            }
+        }
         (phase, lock_waits)
     }
 }

@@ -1,6 +1,7 @@
 //! The storage under a database.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use iolite_db::{DatabaseUrl, Files, Instance};
 use iolite_model::{Filesystem, Storage};
@@ -13,9 +14,11 @@ pub struct DatabaseStorage {
     /// Whether this host's memory may hold what is read.
     pub here: bool,
     /// Counters of the devices under the data.
-    pub(crate) data: Option<LeafCounters>,
+    pub(crate) data: Option<Arc<LeafCounters>>,
     /// Counters of the devices under the log, where those are others.
-    pub(crate) log: Option<LeafCounters>,
+    pub(crate) log: Option<Arc<LeafCounters>>,
+    /// Directories of data and log, as far as they can be seen.
+    pub(crate) directories: Vec<PathBuf>,
 }
 
 impl DatabaseStorage {
@@ -27,13 +30,21 @@ impl DatabaseStorage {
         let Files { here, data, log } = database.files()?;
         let beneath = |path: &Path| storage_beneath(std::iter::once(path));
         let Some(storage) = data.as_deref().map(beneath).transpose()?.flatten() else {
-            return Ok(DatabaseStorage { storage: unseen(url, here), here, data: None, log: None });
+            return Ok(DatabaseStorage {
+                storage: unseen(url, here),
+                here,
+                data: None,
+                log: None,
+                directories: Vec::new(),
+            });
         };
+        let directories = data.iter().chain(&log).filter(|path| path.is_dir()).cloned().collect();
         let log = match log.as_deref().map(beneath).transpose()?.flatten() {
             Some(log) if log.devices != storage.devices => LeafCounters::new(&log),
             _ => None,
         };
-        Ok(DatabaseStorage { data: LeafCounters::new(&storage), log, storage, here })
+        let data = LeafCounters::new(&storage).map(Arc::new);
+        Ok(DatabaseStorage { data, log: log.map(Arc::new), storage, here, directories })
     }
 }
 

@@ -10,11 +10,13 @@ use iolite_model::{Concluded, Durability, OpKind, Storage, Task, TprocCDatabase,
 use iolite_oltp::tproc_c::{self, Database, Layout};
 use iolite_suites::{Nothing, Procedure, SingleStep};
 
+use super::ask::warn_of_copies;
 use super::site::{Record, Site, settle};
 use super::storage::DatabaseStorage;
 use crate::drive::{Environment, no_database};
 use crate::patience::{GaveUp, patiently};
 use crate::session::Session;
+use crate::writes::WriteLimits;
 
 /// A database in which TPROC-C runs.
 pub struct TprocCSite {
@@ -38,9 +40,15 @@ impl TprocCSite {
         let instance = database.instance();
         let description = instance.describe(durability)?;
         let storage = DatabaseStorage::find(&url, instance.as_ref())?;
-        let site = Site { instance, storage, durability };
+        let site = Site { instance, storage, durability, limits: WriteLimits::default() };
         let kinds = tproc_c::kinds()?;
         Ok(TprocCSite { url, database, layout, description, kinds, site })
+    }
+
+    /// The same, held to what the user allows to be written.
+    pub fn held_to(mut self, limits: WriteLimits) -> TprocCSite {
+        self.site.limits = limits;
+        self
     }
 
     /// Number of warehouses and the reduction of their contents.
@@ -85,9 +93,12 @@ impl TprocCSite {
     }
 
     fn measure(&self, session: &mut Session<'_>, task: &TprocCTask) -> anyhow::Result<()> {
+        session.refuse_spent_allowance()?;
+        warn_of_copies(session, self.site.instance.as_ref(), "the transactions of users");
         let database = self.database.clone();
         settle(session, move || database.settle())?;
-        let record = Record { facts: None, counts_block_reads: true, samples_waits: true };
+        let record =
+            Record { counts_block_reads: true, samples_waits: true, writes: true, ..Record::default() };
         self.site.phase(session, Task::TprocC(task.clone()), record, |number, clock, control, events| {
             let phase = tproc_c::run(&self.database, task, number, clock, control, events)?;
             if let Some(counted) = &phase.counted {

@@ -1,6 +1,6 @@
 //! The options that are about the run as a whole rather than about a job.
 
-use iolite_model::Nanos;
+use iolite_model::{Bytes, Nanos};
 
 use super::{Action, Eta, Formats, IdleProfile, Invocation, OutputFormat};
 use crate::language::error::{OptionError, Result};
@@ -172,6 +172,12 @@ pub(super) const OPTIONS: &[General] = &[
         "Overwrite devices that contain data without confirmation on a terminal",
         |to, _| set(&mut to.allow_overwrite),
     ),
+    with("max-write", "SIZE", "Write no more than this in all (iolite only)", |to, text| {
+        put(&mut to.max_write, size(text)?)
+    }),
+    with("keep-free", "SIZE", "Free space that the files of the jobs leave (iolite only)", |to, text| {
+        put(&mut to.keep_free, size(text)?)
+    }),
     with("inflate-log", "FILE", "Decompress a log and print it", |to, text| {
         let path = needed(text)?.into();
         act(to, Action::InflateLog(path))
@@ -190,6 +196,11 @@ pub(super) const OPTIONS: &[General] = &[
         put(&mut to.aux_path, needed(text)?.into())
     }),
 ];
+
+fn size(text: &str) -> Result<Bytes> {
+    let bytes = OptionValue { text: Some(text), kb_base: 1024 }.integer(0, i64::MAX)?;
+    Ok(Bytes(bytes.unsigned_abs()))
+}
 
 fn remote() -> OptionError {
     OptionError::not_built(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::Bytes;
 
-use super::io;
+use super::{BLOCK, io};
 use iolite_db::{Error, Result};
 
 pub(super) use iolite_db::gtm::DIRECTORY;
@@ -33,7 +33,7 @@ const MADE: [&str; 6] = [DIRECTORY, READ, WRITE, JOURNAL, ROUTINE, OBJECT];
 const MARK: &str = "iolite GT.M database, version 1";
 
 /// What is there, as recorded.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Catalogue {
     /// Blocks to read; `None` until all of them are there.
     pub(super) blocks: Option<u64>,
@@ -43,6 +43,14 @@ pub(super) struct Catalogue {
     pub(super) making: Option<(u32, u32)>,
     /// Whether the files are opened past the page cache.
     pub(super) direct: bool,
+    /// Size of a block to read.
+    pub(super) block: u64,
+}
+
+impl Default for Catalogue {
+    fn default() -> Catalogue {
+        Catalogue { blocks: None, globals: Vec::new(), making: None, direct: false, block: BLOCK }
+    }
 }
 
 impl Catalogue {
@@ -92,7 +100,7 @@ impl Catalogue {
         for (index, subscripts) in self.globals.iter().enumerate() {
             text += &format!("global {} {subscripts}\n", index + 1);
         }
-        text += &format!("direct {}\n", self.direct);
+        text += &format!("direct {}\nblock {}\n", self.direct, self.block);
         if let Some(blocks) = self.blocks {
             text += &format!("blocks {blocks}\n");
         }
@@ -110,6 +118,7 @@ impl Catalogue {
             match (words.next()?, words.next()?, words.next()) {
                 ("file", _, None) => {}
                 ("blocks", blocks, None) => catalogue.blocks = Some(blocks.parse().ok()?),
+                ("block", block, None) => catalogue.block = block.parse().ok()?,
                 ("direct", direct, None) => catalogue.direct = direct.parse().ok()?,
                 ("making", first, Some(last)) => {
                     catalogue.making = Some((first.parse().ok()?, last.parse().ok()?));
@@ -177,7 +186,13 @@ mod tests {
 
     #[test]
     fn a_catalogue_is_read_as_it_was_written() {
-        let full = Catalogue { blocks: Some(7), globals: vec![10, 20], making: Some((3, 4)), direct: true };
+        let full = Catalogue {
+            blocks: Some(7),
+            globals: vec![10, 20],
+            making: Some((3, 4)),
+            direct: true,
+            block: 32_768,
+        };
         for catalogue in [Catalogue::default(), full] {
             assert_eq!(Catalogue::parse(&catalogue.text()), Some(catalogue));
         }

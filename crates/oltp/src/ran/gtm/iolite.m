@@ -32,9 +32,9 @@ dopool	; What values are cut from, one behind the other: random bytes, that don'
 	set pool=random,room=largest-100,at=$random(room)+1
 	quit
 	;
-dofill	; FROM TO: nodes of one block each
-	do open(7900)
-	for i=$piece(line," ",2):1:$piece(line," ",3) use noise read random set ^RanReadBlock(i)=random
+dofill	; BYTES FROM TO: nodes of one block each, with values of so many bytes
+	do open($piece(line," ",2))
+	for i=$piece(line," ",3):1:$piece(line," ",4) use noise read random set ^RanReadBlock(i)=random
 	use $principal close noise
 	quit
 	;

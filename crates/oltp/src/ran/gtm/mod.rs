@@ -1,7 +1,7 @@
 //! RanRead, RanWrite and RanIO in GT.M (and YottaDB, which grew out of it): the globals of the PerfTools, in the language they
 //! come from.
 //!
-//! One global directory with two regions, hence two database files, of 8 KiB blocks, both opened with O_DIRECT
+//! One global directory with two regions, hence two database files, of 8 KiB blocks (those to read may have another size), both opened with O_DIRECT
 //! (asynchronous I/O). `READ` holds the blocks to read: each a node of `^RanReadBlock` that fills a block of its own, so
 //! that reading the node of a random number reads its block; the blocks of the index stay in the global buffers, which are
 //! few beside the blocks. `DEFAULT` holds the globals to write and has a journal with before-images. A commit returns when
@@ -31,10 +31,10 @@ use iolite_db::{Error, Files, Instance, Result};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::contract::{Adapter, Description, Progress, Session, Settings, Within};
+use super::contract::{Adapter, Description, NewBlocks, Progress, Session, Settings, Within};
 use files::Catalogue;
 
-/// Size of a block: as the databases of PerfTools have it.
+/// Size of a block of the globals, and of one to read where no other is asked for: as the databases of PerfTools have it.
 const BLOCK: u64 = 8192;
 /// Files over which a name and GT.M's own additions to it go would be refused by GT.M, whose limit is 255.
 const LONGEST_PATH: usize = 200;
@@ -170,7 +170,7 @@ impl Instance for Gtm {
             engine: self.installation.product().to_owned(),
             version: self.installation.check()?,
             namespace: "DEFAULT".to_owned(),
-            block: Bytes(BLOCK),
+            block: Bytes(catalogue.block),
             durability: durable_by(durability).to_owned(),
             settings: self.described_settings(&catalogue),
         })
@@ -219,7 +219,8 @@ impl Instance for Gtm {
         if counted.is_err() {
             *keeper = None;
         }
-        counters::physical(&counted?, BLOCK).ok_or_else(|| {
+        let block = self.catalogue()?.block;
+        counters::physical(&counted?, [block, BLOCK]).ok_or_else(|| {
             let cause = "$VIEW(\"GVSTAT\") did not respond as in the versions known".into();
             engine("read the counters of", &self.directory, cause, "report this with GT.M's version")
         })
@@ -253,8 +254,8 @@ impl Adapter for RanGtm {
         true
     }
 
-    fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
-        setup::setup(&self.0, size, progress)
+    fn create_blocks(&self, blocks: &NewBlocks, progress: &mut Progress<'_>) -> Result<()> {
+        setup::setup(&self.0, blocks, progress)
     }
 
     fn add_globals(&self, count: u32, subscripts: u64, progress: &mut Progress<'_>) -> Result<()> {
@@ -329,7 +330,7 @@ impl Gtm {
         let files = format!("{} (blocks to read), {} (globals)", files::READ, files::WRITE);
         vec![
             setting("access method", "BG".to_owned()),
-            setting("block size", BLOCK.to_string()),
+            setting("block size", format!("{} (blocks to read), {BLOCK} (globals)", catalogue.block)),
             setting("bytes left free in blocks of globals", setup::RESERVED.to_string()),
             setting("asynchronous I/O", if catalogue.direct { "on" } else { "off" }.to_owned()),
             setting(

@@ -10,7 +10,7 @@ use iolite_model::Durability;
 use super::super::contract::{Batch, Cycle, Timed, Within};
 use super::files::{self, Catalogue};
 use super::wire::{self, Answers, Header};
-use super::{BLOCK, Gtm, journal};
+use super::{Gtm, journal};
 use iolite_db::gtm::process::Refused;
 use iolite_db::gtm::{ENGINE, Process, REMEDY, engine};
 use iolite_db::{Error, Result};
@@ -26,6 +26,7 @@ pub(super) struct GtmSession {
     globals: u32,
     subscripts: u64,
     blocks: u64,
+    block: u64,
     relaxed: bool,
     ready: Arc<AtomicBool>,
     tidied: Instant,
@@ -47,6 +48,7 @@ impl GtmSession {
             globals: catalogue.globals.len() as u32,
             subscripts: catalogue.globals.get(worker as usize).copied().unwrap_or(0),
             blocks: catalogue.blocks.unwrap_or(0),
+            block: catalogue.block,
             relaxed: gtm.settings.durability == Durability::Relaxed,
             ready: Arc::clone(&gtm.ready),
             tidied: Instant::now(),
@@ -96,7 +98,7 @@ impl GtmSession {
         line: &wire::Line,
         done: &mut Vec<Timed>,
     ) -> Result<()> {
-        let (from, mut answers) = (done.len(), Answers::new(cycles, line, BLOCK));
+        let (from, mut answers) = (done.len(), Answers::new(cycles, line, self.block));
         let command = wire::command(header, width, line);
         let answer = self.process.converse(command.as_bytes(), |fields| answers.take(fields, done));
         let answer = answer.inspect_err(|_| self.ready.store(false, Ordering::Relaxed))?;

@@ -9,26 +9,32 @@ use std::sync::atomic::Ordering;
 
 use iolite_model::Bytes;
 
-use super::super::contract::Progress;
+use super::super::contract::{NewBlocks, Progress};
 use super::super::layout::{proceed, validate};
 use super::bulk::{self, Range};
 use super::files::{self, Catalogue};
 use super::{BLOCK, Gtm, LONGEST_PATH, io, journal};
-use iolite_db::gtm::{engine, process};
+use iolite_db::gtm::{ENGINE, engine, process};
 use iolite_db::space::check_space;
 use iolite_db::{Error, Result};
 
 const ROUTINE: &str = include_str!("iolite.m");
-/// Blocks filled per command: 4 MiB.
-const BLOCKS_AT_ONCE: u64 = 512;
+/// Bytes of blocks filled per command.
+const FILLED_AT_ONCE: u64 = 4 << 20;
+/// Sizes that a block to read may have. GT.M takes multiples of 512 bytes up to 65,024; with asynchronous I/O they have to be
+/// multiples of the file system's blocks.
+const BLOCK_UNIT: u64 = 4096;
+const MAX_BLOCK: u64 = 61_440;
+/// Bytes of a block that the value of its node leaves for the key and the headers.
+const FREE_BYTES: u64 = 292;
 /// Bytes of a global's block that stay free: a B-tree that has grown at random, as globals do in use, is filled to 69 % (ln 2;
 /// Yao: On random 2-3 trees, 1978). Made in order it would be full, and GT.M searches a block from its beginning.
 pub(super) const RESERVED: u64 = BLOCK * 3 / 10;
 /// Nodes of an index block that lead to blocks to read, at least (a key and a block's number take 12 to 16 bytes).
 const FANOUT: u64 = 400;
 const FEWEST_BUFFERS: u64 = 1024;
-/// Blocks by which a file grows: 32 MiB.
-const EXTENSION: u64 = 4096;
+/// Bytes by which a file grows.
+const EXTENSION: u64 = 32 << 20;
 /// Blocks of the file of globals when there are none.
 const EMPTY: u64 = 1024;
 /// GT.M's files have up to 16 thousand million blocks in the newest versions, and a sixteenth of that in older ones.
@@ -36,13 +42,14 @@ const MAX_BLOCKS: u64 = 1_000_000_000;
 pub(super) const MAX_SUBSCRIPTS: u64 = 1_000_000_000_000;
 
 /// See [`Adapter::setup`](super::super::Adapter::setup).
-pub(super) fn setup(gtm: &Gtm, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
+pub(super) fn setup(gtm: &Gtm, new: &NewBlocks, progress: &mut Progress<'_>) -> Result<()> {
     gtm.installation.check()?;
+    let block = block_size(new.block)?;
     let directory = gtm.directory.as_path();
     if let Some(path) = files::existing(directory)?.into_iter().next() {
         return Err(Error::Exists { path });
     }
-    let blocks = size.0.div_ceil(BLOCK).max(1);
+    let blocks = new.size.0.div_ceil(block).max(1);
     if blocks > MAX_BLOCKS {
         return Err(Error::Layout { what: format!("{blocks} blocks"), limit: MAX_BLOCKS + 1 });
     }
@@ -50,26 +57,50 @@ pub(super) fn setup(gtm: &Gtm, size: Bytes, progress: &mut Progress<'_>) -> Resu
         let cause = format!("its name is longer than {LONGEST_PATH} bytes").into();
         return Err(engine("use", directory, cause, "choose a directory with a shorter name"));
     }
-    check_space(directory, Bytes((file_blocks(blocks) + EMPTY) * BLOCK))?;
+    check_space(directory, Bytes(file_blocks(blocks) * block + EMPTY * BLOCK))?;
     Catalogue::create(directory)?;
-    proceed(progress(0, blocks * BLOCK))?;
+    proceed(progress(0, blocks * block))?;
     let direct = takes_direct_io(directory)?;
     write_routine(directory)?;
-    make_files(gtm, blocks, direct)?;
+    make_files(gtm, (blocks, block), direct)?;
     journal::on(gtm)?;
-    bulk::run(gtm, fill(blocks), BLOCK, progress)?;
-    Catalogue { blocks: Some(blocks), direct, ..Catalogue::default() }.write(directory)
+    bulk::run(gtm, fill(blocks, block), block, progress)?;
+    Catalogue { blocks: Some(blocks), direct, block, ..Catalogue::default() }.write(directory)
+}
+
+/// The size of the blocks to read.
+///
+/// # Errors
+/// [`Error::BlockSize`].
+fn block_size(asked: Option<Bytes>) -> Result<u64> {
+    match asked {
+        None => Ok(BLOCK),
+        Some(Bytes(block))
+            if (BLOCK_UNIT..=MAX_BLOCK).contains(&block) && block.is_multiple_of(BLOCK_UNIT) =>
+        {
+            Ok(block)
+        }
+        Some(asked) => Err(Error::BlockSize {
+            database: ENGINE,
+            asked,
+            why: format!(
+                "its blocks are multiples of {} up to {}; specify one of them, for example 32KiB",
+                Bytes(BLOCK_UNIT),
+                Bytes(MAX_BLOCK)
+            ),
+        }),
+    }
 }
 
 /// Ranges of blocks, one for each process.
-fn fill(blocks: u64) -> Vec<Range> {
+fn fill(blocks: u64, block: u64) -> Vec<Range> {
     let each = blocks.div_ceil(bulk::processes() as u64);
     let starts = (1..=blocks).step_by(usize::try_from(each).unwrap_or(usize::MAX));
     let range = |from: u64| Range {
-        verb: "fill".to_owned(),
+        verb: format!("fill {}", block - FREE_BYTES),
         from,
         to: blocks.min(from + each - 1),
-        step: BLOCKS_AT_ONCE,
+        step: FILLED_AT_ONCE / block,
     };
     starts.map(range).collect()
 }
@@ -101,21 +132,23 @@ fn memory() -> u64 {
 }
 
 /// Has the global directory and the two database files made.
-fn make_files(gtm: &Gtm, blocks: u64, direct: bool) -> Result<()> {
+fn make_files(gtm: &Gtm, (blocks, block): (u64, u64), direct: bool) -> Result<()> {
     let asynchronous = if direct { "-asyncio" } else { "-noasyncio" };
-    let segment = |name: &str, file: &str, reserved: u64, blocks: u64, buffers: u64| {
+    let segment = |name: &str, file: &str, block: u64, reserved: u64, blocks: u64, buffers: u64| {
+        let extension = EXTENSION / block;
         format!(
-            "{name} -access_method=bg -block_size={BLOCK} -reserved_bytes={reserved} -allocation={blocks} -extension_count={EXTENSION} \
+            "{name} -access_method=bg -block_size={block} -reserved_bytes={reserved} -allocation={blocks} -extension_count={extension} \
              -global_buffer_count={buffers} {asynchronous} -file_name={file}\n"
         )
     };
+    let record = block - FREE_BYTES + 100;
     let commands = [
         "change -segment ",
-        &segment("DEFAULT", files::WRITE, RESERVED, EMPTY, write_buffers(&[])),
+        &segment("DEFAULT", files::WRITE, BLOCK, RESERVED, EMPTY, write_buffers(&[])),
         "change -region DEFAULT -record_size=1024 -key_size=64 -nojournal\n",
         "add -segment ",
-        &segment("READ", files::READ, 0, file_blocks(blocks), read_buffers(blocks)),
-        "add -region READ -record_size=8000 -key_size=64 -nojournal -dynamic_segment=READ\n",
+        &segment("READ", files::READ, block, 0, file_blocks(blocks), read_buffers(blocks)),
+        &format!("add -region READ -record_size={record} -key_size=64 -nojournal -dynamic_segment=READ\n"),
         "add -name RanReadBlock -region=READ\nexit\n",
     ]
     .concat();

@@ -15,7 +15,7 @@ use iolite_workload::Filler;
 use mysql::prelude::Queryable;
 use mysql::{Conn, LocalInfileHandler};
 
-use iolite_db::mysql::Context;
+use iolite_db::mysql::{Context, skip_binary_log};
 use iolite_db::{Error, Result};
 
 /// Connections at once: the server inserts on one processor per connection, and makes little more of a third one here.
@@ -69,7 +69,7 @@ enum Event {
     Failed(Error),
 }
 
-/// Does all jobs. `report` receives the rows done of all jobs and may end it, `finished` the number of a job whose rows are all
+/// Does all jobs; where `logged` is false, outside of the binary log if this role may. `report` receives the rows done of all jobs and may end it, `finished` the number of a job whose rows are all
 /// there; both on this thread.
 ///
 /// # Errors
@@ -77,6 +77,7 @@ enum Event {
 pub(super) fn run(
     context: &Context,
     jobs: &[Job],
+    logged: bool,
     report: &mut dyn FnMut(u64) -> Result<()>,
     finished: &mut dyn FnMut(usize) -> Result<()>,
 ) -> Result<()> {
@@ -87,7 +88,7 @@ pub(super) fn run(
         for _ in 0..CONNECTIONS.min(jobs.len()) {
             let (sender, queue, cancelled) = (sender.clone(), &queue, &cancelled);
             scope.spawn(move || {
-                if let Err(error) = work(context, jobs, queue, cancelled, &sender) {
+                if let Err(error) = work(context, jobs, logged, queue, cancelled, &sender) {
                     cancelled.store(true, Ordering::Relaxed);
                     // Nobody listens any more only where something failed before.
                     let _ = sender.send(Event::Failed(error));
@@ -125,11 +126,17 @@ fn follow(
 fn work(
     context: &Context,
     jobs: &[Job],
+    logged: bool,
     queue: &Mutex<VecDeque<usize>>,
     cancelled: &AtomicBool,
     events: &Sender<Event>,
 ) -> Result<()> {
     let mut conn = context.target.open()?;
+    if !logged && context.facts.has_binary_log() {
+        // Who may not writes to it; the caller has been warned.
+        let _ =
+            skip_binary_log(&mut conn).map_err(|e| context.target.refusal("configure a session of", e))?;
+    }
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(job) = next else { return Ok(()) };

@@ -28,7 +28,7 @@ use iolite_model::Bytes;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::contract::{Adapter, Description, Progress, Session, Settings, Within};
+use super::contract::{Adapter, Description, NewBlocks, Progress, Session, Settings, Within};
 
 /// RanRead, RanWrite and RanIO in a database (schema) of a MariaDB or MySQL server.
 #[derive(Debug)]
@@ -92,10 +92,18 @@ impl Adapter for RanMysql {
         true
     }
 
-    fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
+    fn create_blocks(&self, blocks: &NewBlocks, progress: &mut Progress<'_>) -> Result<()> {
         let (context, mut conn) = self.instance.open()?;
+        let page = Bytes(context.facts.page());
+        if let Some(asked) = blocks.block.filter(|asked| *asked != page) {
+            let why = format!(
+                "InnoDB reads pages, which have {page} here; the page size is chosen when a server's data is created (innodb_page_size, \
+                 4 KiB to 64 KiB): iolite db start mariadb DIR --block-size 64KiB"
+            );
+            return Err(Error::BlockSize { database: context.facts.version.engine(), asked, why });
+        }
         lock::making(&context, &mut conn)?;
-        setup::setup(&context, &mut conn, size, progress)
+        setup::setup(&context, &mut conn, blocks, progress)
     }
 
     fn add_globals(&self, count: u32, subscripts: u64, progress: &mut Progress<'_>) -> Result<()> {

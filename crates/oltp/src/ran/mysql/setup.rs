@@ -6,7 +6,7 @@ use iolite_model::Bytes;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use super::super::contract::Progress;
+use super::super::contract::{NewBlocks, Progress};
 use super::super::layout::{proceed, validate};
 use super::bulk::{self, Contents, Job};
 use super::catalogue::{self, Entry, Kind};
@@ -38,11 +38,11 @@ pub(super) fn global_size(subscripts: u64) -> Bytes {
 pub(super) fn setup(
     context: &Context,
     conn: &mut Conn,
-    size: Bytes,
+    new: &NewBlocks,
     progress: &mut Progress<'_>,
 ) -> Result<()> {
     let layout = Layout::of(context.facts.page());
-    let blocks = size.0.div_ceil(layout.page);
+    let blocks = new.size.0.div_ceil(layout.page);
     let max = 10_u64.pow(DIGITS as u32) / layout.rows;
     if blocks >= max {
         return Err(Error::Layout { what: format!("{blocks} blocks"), limit: max });
@@ -65,7 +65,9 @@ pub(super) fn setup(
     // By one connection, in order: then the same one of every `Layout::rows` rows begins a page.
     let job = |keys| Job { table: BLOCKS.into(), keys, contents };
     let jobs: Vec<_> = (rows > 0).then(|| job(0..=rows - 1)).into_iter().collect();
-    bulk::run(context, &jobs, &mut report, &mut |_| Ok(()))?;
+    // Nothing ever changes the rows, so that replicas can do without them; tables and catalogue are the same everywhere.
+    let logged = new.binary_log || context.facts.is_cluster_node();
+    bulk::run(context, &jobs, logged, &mut report, &mut |_| Ok(()))?;
     analyse(context, conn, BLOCKS)?;
     let offset = cheapest_row(conn, layout, blocks)
         .map_err(|e| context.target.refusal("find out how rows lie in the pages of", e))?;
@@ -114,7 +116,8 @@ fn fill_globals(
         jobs.push(Job { table, keys: 1..=subscripts, contents: Contents::Value });
     }
     let total = subscripts * jobs.len() as u64;
-    bulk::run(context, &jobs, &mut |rows| proceed(progress(rows, total)), &mut |job| {
+    // What runs change has to be the same in replicas.
+    bulk::run(context, &jobs, true, &mut |rows| proceed(progress(rows, total)), &mut |job| {
         analyse(context, conn, &jobs[job].table)?;
         catalogue::complete(context, conn, &jobs[job].table)
     })

@@ -35,7 +35,7 @@ use iolite_db::{Error, Instance, Result};
 use iolite_model::Bytes;
 use postgres::Client;
 
-use super::contract::{Adapter, Description, Progress, Session, Settings, Within};
+use super::contract::{Adapter, Description, NewBlocks, Progress, Session, Settings, Within};
 use catalogue::{Catalogue, SchemaState};
 use worker::Tables;
 
@@ -162,8 +162,8 @@ impl Adapter for RanPostgres {
         self.settings.through_buffers
     }
 
-    fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
-        setup::setup(self, size, progress)
+    fn create_blocks(&self, blocks: &NewBlocks, progress: &mut Progress<'_>) -> Result<()> {
+        setup::setup(self, blocks, progress)
     }
 
     fn add_globals(&self, count: u32, subscripts: u64, progress: &mut Progress<'_>) -> Result<()> {

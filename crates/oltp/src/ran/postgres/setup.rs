@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use iolite_model::Bytes;
 use postgres::Client;
 
-use super::super::contract::Progress;
+use super::super::contract::{NewBlocks, Progress};
 use super::super::layout::proceed;
 use super::catalogue::{self, SchemaState, enter, qualified};
 use super::{MARK, RanPostgres, extension};
@@ -23,9 +23,11 @@ const REPORT: u64 = 512;
 const MAX_BLOCKS: u64 = 1 << 32;
 
 /// As [`Adapter::setup`](super::super::Adapter::setup).
-pub(super) fn setup(database: &RanPostgres, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
+pub(super) fn setup(database: &RanPostgres, new: &NewBlocks, progress: &mut Progress<'_>) -> Result<()> {
     let target = &*database.target;
     let mut client = target.connect()?;
+    let build = Build::ask(target, &mut client)?;
+    refuse_block_size(build, new.block)?;
     super::lock::making(target, &mut client)?;
     match catalogue::find(target, &mut client)? {
         SchemaState::Nothing => {}
@@ -35,8 +37,7 @@ pub(super) fn setup(database: &RanPostgres, size: Bytes, progress: &mut Progress
         }
         SchemaState::Ours(_) => return Err(Error::Exists { path: super::schema(target) }),
     }
-    let build = Build::ask(target, &mut client)?;
-    let blocks = size.0 / build.block;
+    let blocks = new.size.0 / build.block;
     if blocks == 0 || blocks > MAX_BLOCKS {
         let what = format!("{blocks} blocks of {} to read", Bytes(build.block));
         return Err(Error::Layout { what, limit: MAX_BLOCKS });
@@ -48,6 +49,23 @@ pub(super) fn setup(database: &RanPostgres, size: Bytes, progress: &mut Progress
     let done = "UPDATE iolite.catalogue SET complete = true WHERE kind = 'database'";
     client.execute(done, &[]).map_err(|e| target.failed("finish", e))?;
     files::checkpoint(target, &mut client).map(drop)
+}
+
+/// # Errors
+/// [`Error::BlockSize`] for any but the server's own.
+fn refuse_block_size(build: Build, asked: Option<Bytes>) -> Result<()> {
+    let own = Bytes(build.block);
+    match asked.filter(|asked| *asked != own) {
+        None => Ok(()),
+        Some(asked) => Err(Error::BlockSize {
+            database: "PostgreSQL",
+            asked,
+            why: format!(
+                "this server is compiled with blocks of {own} (--with-blocksize), and reads a range of several blocks one by one; to read \
+                 larger blocks, use SQLite (up to 64 KiB), GT.M (up to 60 KiB) or MariaDB (up to 64 KiB), or a fio job"
+            ),
+        }),
+    }
 }
 
 /// The schema, marked and with its catalogue, and the extensions, all in one transaction.
@@ -120,7 +138,16 @@ fn table(
     }
     let sql = "SELECT pg_relation_size(to_regclass($1))";
     let size: i64 = transaction.query_one(sql, &[&table]).map_err(failed)?.get(0);
-    if size.unsigned_abs() != blocks * build.block {
+    // From 16 on COPY extends a table by several pages at once: what it has not used of them is empty, and behind the rows. No page
+    // takes two rows, so that each of the pages to read has one.
+    let behind = size.unsigned_abs().checked_sub(blocks * build.block);
+    let rows_behind = format!("SELECT count(*) FROM {table} WHERE ctid >= '({blocks},0)'");
+    let odd = match behind {
+        Some(0) => false,
+        Some(_) => transaction.query_one(&rows_behind, &[]).map_err(failed)?.get::<_, i64>(0) > 0,
+        None => true,
+    };
+    if odd {
         return Err(Error::Engine {
             doing: "fill the blocks to read in",
             place: target.place().to_owned(),

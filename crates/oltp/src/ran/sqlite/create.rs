@@ -10,36 +10,53 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::super::contract::Progress;
+use super::super::contract::{NewBlocks, Progress};
 use super::super::layout::{proceed, validate};
-use super::{BLOCKS, COMPLETE, GLOBAL_PAGE, PAGE, RanSqlite, companions, databases_in};
+use super::{BLOCKS, COMPLETE, GLOBAL_PAGE, PAGE, PAGES, RanSqlite, companions, databases_in};
 use iolite_db::space::check_space;
 use iolite_db::sqlite::{APPLICATION_ID, engine, io, open, vfs};
 use iolite_db::{Error, Result};
 
 /// Rows of subscripts per transaction.
 const SUBSCRIPTS_AT_ONCE: u64 = 50_000;
-/// Rows of filler, hence pages, per transaction: 16 MiB.
-const FILLER_AT_ONCE: u64 = 2048;
-/// Bytes of a filler row's blob. One such row fits a page of 8 KiB with its headers and two don't; one byte over 8153
-/// would move a part of it to an overflow page (file format, 1.6: a cell holds at most U-35 bytes of payload).
-const FILLER_BYTES: usize = 8100;
+/// Bytes of filler per transaction.
+const FILLER_AT_ONCE: u64 = 16 << 20;
+/// Bytes of a page that a filler row's blob leaves free. One such row fits a page with its headers and two don't; with 39 or
+/// fewer a part of it would move to an overflow page (file format, 1.6: a cell holds at most U-35 bytes of payload).
+const FREE_BYTES: u64 = 92;
 /// Mean size of a subscript's row with its headers, to compute the total beforehand.
 const ROW_BYTES: u64 = 85;
 /// Most subscripts that a global may have: row numbers stay far from SQLite's limit.
 pub(super) const MAX_SUBSCRIPTS: u64 = 1 << 40;
 
 /// See [`Adapter::setup`](super::super::Adapter::setup).
-pub(super) fn setup(database: &RanSqlite, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
-    let pages = size.0.div_ceil(PAGE);
+pub(super) fn setup(database: &RanSqlite, new: &NewBlocks, progress: &mut Progress<'_>) -> Result<()> {
+    let page = page_size(new.block)?;
+    let pages = new.size.0.div_ceil(page);
     refuse_existing(&database.directory)?;
-    check_space(&database.directory, Bytes(pages.saturating_mul(PAGE)))?;
+    check_space(&database.directory, Bytes(pages.saturating_mul(page)))?;
     let path = database.blocks_file();
     make(database, &path)?;
-    let mut report = |pages_done: u64| proceed(progress((pages_done.min(pages)) * PAGE, pages * PAGE));
+    let mut report = |pages_done: u64| proceed(progress((pages_done.min(pages)) * page, pages * page));
     report(0)?;
-    Fill { path: &path, seed: RandomState::new().hash_one(0), report: &mut report }.blocks(pages)?;
+    Fill { path: &path, seed: RandomState::new().hash_one(0), report: &mut report }.blocks(page, pages)?;
     sync_directory(&database.directory)
+}
+
+/// The size of the pages.
+///
+/// # Errors
+/// [`Error::BlockSize`].
+fn page_size(asked: Option<Bytes>) -> Result<u64> {
+    match asked {
+        None => Ok(PAGE),
+        Some(Bytes(page)) if PAGES.contains(&page) && page.is_power_of_two() => Ok(page),
+        Some(asked) => Err(Error::BlockSize {
+            database: "SQLite",
+            asked,
+            why: "its pages have 4, 8, 16, 32 or 64 KiB; specify one of them".into(),
+        }),
+    }
 }
 
 /// See [`Adapter::add_globals`](super::super::Adapter::add_globals).
@@ -117,15 +134,15 @@ struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    fn blocks(self, pages: u64) -> Result<()> {
+    fn blocks(self, page: u64, pages: u64) -> Result<()> {
         let schema = format!(
             "CREATE TABLE filler(page INTEGER PRIMARY KEY, data BLOB NOT NULL); {}",
             super::catalogue::SCHEMA
         );
-        let connection = self.open(PAGE, &schema)?;
+        let connection = self.open(page, &schema)?;
         let mut insert =
             connection.prepare("INSERT INTO filler(data) VALUES (?1)").map_err(|e| self.failed(e))?;
-        let (mut noise, mut buffer) = (Noise::new(!self.seed), vec![0; FILLER_BYTES]);
+        let (mut noise, mut buffer) = (Noise::new(!self.seed), vec![0; (page - FREE_BYTES) as usize]);
         loop {
             let there: i64 = connection
                 .pragma_query_value(None, "page_count", |row| row.get(0))
@@ -136,7 +153,7 @@ impl Fill<'_> {
                 break;
             }
             self.transaction(&connection, || {
-                for _ in 0..FILLER_AT_ONCE.min(pages - there) {
+                for _ in 0..(FILLER_AT_ONCE / page).min(pages - there) {
                     noise.fill(&mut buffer);
                     insert.execute([&buffer])?;
                 }

@@ -2,7 +2,7 @@
 //!
 //! One file of blocks to read (`RanRead.db`: a table of incompressible rows of one page each, and the catalogue of the
 //! globals), and one file per global, so that as many workers write at once as there are globals. Blocks are pages of
-//! 8 KiB; globals have pages of 4 KiB, SQLite's own choice, because a set writes its whole page to the log: a write-ahead
+//! 8 KiB, or another size; globals have pages of 4 KiB, SQLite's own choice, because a set writes its whole page to the log: a write-ahead
 //! log that each commit syncs (full durability) or that is synced at checkpoints (relaxed). Block reads go by page number
 //! through SQLite's own pager (the `sqlite_dbpage` virtual table) and our VFS, past the page cache.
 
@@ -22,16 +22,19 @@ use iolite_db::{Error, Instance, Result, Sqlite};
 use iolite_model::{Bytes, Durability};
 use rusqlite::{Connection, OpenFlags};
 
-use super::contract::{Adapter, Description, Progress, Session, Settings, Within};
+use super::contract::{Adapter, Description, NewBlocks, Progress, Session, Settings, Within};
 
-/// Size of a page, the block of a read: as the databases of PerfTools have it.
+/// Size of a page, the block of a read, where no other is asked for: as the databases of PerfTools have it.
 const PAGE: u64 = 8192;
 /// Size of a global's page: SQLite's default, and the least that direct writes can have everywhere.
 const GLOBAL_PAGE: u64 = 4096;
 /// The header's user version once a file is complete.
 const COMPLETE: i64 = 1;
-/// SQLite never stores anything in the page of byte 2^30, over which its locks lie (file format, 1.4).
-const LOCK_PAGE: u64 = (1 << 30) / PAGE + 1;
+/// Sizes of a page that blocks may have: powers of two up to SQLite's largest, and not less than direct reads can have
+/// everywhere.
+const PAGES: std::ops::RangeInclusive<u64> = 4096..=65_536;
+/// SQLite never stores anything in the page of this byte, over which its locks lie (file format, 1.4).
+const LOCK_BYTE: u64 = 1 << 30;
 /// Most pages in the log until the committing session checkpoints: 256 MiB. SQLite's own 1000 would write every page
 /// back after a handful of transactions; databases under load checkpoint far less often.
 const MAX_LOGGED: u64 = (256 << 20) / GLOBAL_PAGE;
@@ -137,10 +140,11 @@ impl Adapter for RanSqlite {
         let direct = self.instance.reads_direct(&self.blocks_file()).unwrap_or(!self.instance.is_cached());
         let how = if direct { "past the page cache (O_DIRECT)" } else { "through the page cache" };
         let mut instance = self.instance.describe(self.durability)?;
-        instance.block = Bytes(PAGE);
+        let page = block_header(&self.blocks_file()).map_or(PAGE, |header| header.page);
+        instance.block = Bytes(page);
         let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         instance.settings.extend([
-            setting("page_size", &format!("{PAGE} (blocks), {GLOBAL_PAGE} (globals)")),
+            setting("page_size", &format!("{page} (blocks), {GLOBAL_PAGE} (globals)")),
             setting(
                 "wal_autocheckpoint",
                 &format!("twice the global's pages, {FEWEST_LOGGED} to {MAX_LOGGED}"),
@@ -161,8 +165,8 @@ impl Adapter for RanSqlite {
         true
     }
 
-    fn setup(&self, size: Bytes, progress: &mut Progress<'_>) -> Result<()> {
-        create::setup(self, size, progress)
+    fn create_blocks(&self, blocks: &NewBlocks, progress: &mut Progress<'_>) -> Result<()> {
+        create::setup(self, blocks, progress)
     }
 
     fn add_globals(&self, count: u32, subscripts: u64, progress: &mut Progress<'_>) -> Result<()> {
@@ -288,13 +292,17 @@ impl Header {
 
     /// Readable blocks: all pages but the first, which SQLite always holds in memory, and the lock page.
     fn blocks(self) -> u64 {
-        self.pages.saturating_sub(1 + u64::from(self.pages >= LOCK_PAGE))
+        self.pages.saturating_sub(1 + u64::from(self.pages >= self.lock_page()))
     }
 
     /// The page of a block, from 0.
-    fn page(block: u64) -> u64 {
+    fn page_of(self, block: u64) -> u64 {
         let page = block + 2;
-        page + u64::from(page >= LOCK_PAGE)
+        page + u64::from(page >= self.lock_page())
+    }
+
+    fn lock_page(self) -> u64 {
+        LOCK_BYTE / self.page + 1
     }
 }
 
@@ -345,7 +353,7 @@ fn header(path: &Path) -> Result<Header> {
 
 /// The header of the file of the blocks, whose pages are as long as a block.
 fn block_header(path: &Path) -> Result<Header> {
-    header(path).and_then(|header| if header.page == PAGE { Ok(header) } else { Err(damaged(path)) })
+    header(path).and_then(|header| if PAGES.contains(&header.page) { Ok(header) } else { Err(damaged(path)) })
 }
 
 fn damaged(path: &Path) -> Error {

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 
 use super::super::contract::Session;
 use super::create::Noise;
-use super::{Header, PAGE, READ_CACHE_PAGES, RanSqlite, WRITE_CACHE_KIB, block_header, header};
+use super::{Header, READ_CACHE_PAGES, RanSqlite, WRITE_CACHE_KIB, block_header, header};
 use iolite_db::Sqlite;
 use iolite_db::sqlite::{engine, ffi_error, synchronous};
 use iolite_db::{Error, Result};
@@ -26,7 +26,7 @@ pub(super) struct SqliteSession {
     blocks_file: PathBuf,
     global_file: Option<PathBuf>,
     globals: u32,
-    blocks: u64,
+    blocks: Header,
     subscripts: u64,
     reader: Option<Connection>,
     writer: Option<Connection>,
@@ -44,7 +44,7 @@ impl SqliteSession {
             blocks_file: paths[0].clone(),
             global_file: paths.get(1 + worker as usize).cloned(),
             globals: paths.len() as u32 - 1,
-            blocks: block_header(&paths[0])?.blocks(),
+            blocks: block_header(&paths[0])?,
             subscripts: sizes.get(worker as usize).copied().unwrap_or(0),
             reader: None,
             writer: None,
@@ -121,7 +121,7 @@ impl SqliteSession {
 
 impl Session for SqliteSession {
     fn prepare(&mut self, reads: bool, writes: bool) -> Result<()> {
-        if reads && self.blocks > 0 {
+        if reads && self.blocks.blocks() > 0 {
             // Reads the root page and the schema, which every later statement finds in memory.
             self.read_block(0)?;
         }
@@ -133,16 +133,17 @@ impl Session for SqliteSession {
     }
 
     fn read_block(&mut self, number: u64) -> Result<Bytes> {
-        if number >= self.blocks {
-            return Err(Error::NoBlock { number, blocks: self.blocks });
+        let header = self.blocks;
+        if number >= header.blocks() {
+            return Err(Error::NoBlock { number, blocks: header.blocks() });
         }
         let (connection, path) = self.reader()?;
         let read = connection.prepare_cached(READ_PAGE).and_then(|mut statement| {
-            let page = Header::page(number) as i64;
+            let page = header.page_of(number) as i64;
             statement.query_row([page], |row| Ok(row.get_ref(0)?.as_blob()?.len() as u64))
         });
         match read {
-            Ok(PAGE) => Ok(Bytes(PAGE)),
+            Ok(length) if length == header.page => Ok(Bytes(length)),
             Ok(_) => Err(engine("read a page of", path, ffi_error(rusqlite::ffi::SQLITE_CORRUPT))),
             Err(error) => Err(engine("read a page of", path, error)),
         }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use rusqlite::OpenFlags;
 use tempfile::TempDir;
 
+use super::super::contract::NewBlocks;
 use super::*;
 
 /// What a test's database is to be.
@@ -107,6 +108,42 @@ fn every_block_read_is_one_direct_read_of_a_page_even_of_a_cached_file() {
     }
     assert_eq!((did.log_reads, did.writes, did.log_writes), (0, 0, 0), "{did:?}");
     assert!(matches!(session.read_block(blocks), Err(Error::NoBlock { .. })));
+}
+
+#[test]
+fn blocks_have_the_size_that_is_asked_for_and_are_read_at_once() {
+    for block in [4096, 32_768, 65_536] {
+        let directory = directory();
+        let database = RanSqlite::new(directory.path().into());
+        let new = NewBlocks { block: Some(Bytes(block)), ..NewBlocks::of(Bytes(8 << 20)) };
+        database.create_blocks(&new, &mut go).unwrap();
+        let blocks = database.blocks().unwrap();
+        assert!(blocks.abs_diff((8 << 20) / block) <= 4, "{blocks} of {block}");
+        assert_eq!(database.describe().unwrap().instance.block, Bytes(block));
+        let connection = with_vfs(&database.blocks_file(), vfs::CACHED);
+        assert_eq!(query::<String>(&connection, "PRAGMA integrity_check"), "ok");
+        assert_eq!(query::<i64>(&connection, "PRAGMA page_size") as u64, block);
+        drop(connection);
+        let mut session = database.session(0).unwrap();
+        session.prepare(true, false).unwrap();
+        let before = database.instance.counts();
+        for number in shuffled(blocks, 50).chain([0, blocks - 1]) {
+            assert_eq!(session.read_block(number).unwrap(), Bytes(block));
+        }
+        let did = database.instance.counts().since(&before);
+        if direct_works(&database) {
+            assert_eq!((did.read_bytes.0, did.cached_reads), (did.reads * block, 0), "{did:?}");
+            assert!(did.reads <= 54, "{did:?}");
+        }
+    }
+    for block in [0, 2048, 8191, 12_288, 131_072] {
+        let directory = directory();
+        let database = RanSqlite::new(directory.path().into());
+        let new = NewBlocks { block: Some(Bytes(block)), ..NewBlocks::of(Bytes(8 << 20)) };
+        let refused = database.create_blocks(&new, &mut go).unwrap_err().to_string();
+        assert!(refused.contains("4, 8, 16, 32 or 64 KiB"), "{refused}");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
 }
 
 #[test]
@@ -377,16 +414,16 @@ fn odd_paths_are_no_obstacle() {
 #[test]
 fn blocks_leave_out_the_root_page_and_the_lock_page_and_logs_are_limited() {
     assert_eq!([0, 1, 2, 1000].map(|pages| Header { pages, page: PAGE }.blocks()), [0, 0, 1, 999]);
-    assert_eq!(
-        [LOCK_PAGE - 1, LOCK_PAGE, LOCK_PAGE + 1].map(|pages| Header { pages, page: PAGE }.blocks()),
-        {
-            let before = LOCK_PAGE - 2;
-            [before, before, before + 1]
-        }
-    );
+    for page in [4096, PAGE, 65_536] {
+        let lock_page = (1 << 30) / page + 1;
+        let blocks = |pages| Header { pages, page }.blocks();
+        let before = lock_page - 2;
+        assert_eq!([lock_page - 1, lock_page, lock_page + 1].map(blocks), [before, before, before + 1]);
+        let page_of = |block| Header { pages: 0, page }.page_of(block);
+        assert_eq!([0, lock_page - 3, lock_page - 2].map(page_of), [2, lock_page - 1, lock_page + 1]);
+    }
     let logged = |pages| Header { pages, page: GLOBAL_PAGE }.checkpoint_pages();
     assert_eq!([1, 3000, 1 << 40].map(logged), [FEWEST_LOGGED, 6000, MAX_LOGGED]);
-    assert_eq!([0, LOCK_PAGE - 3, LOCK_PAGE - 2].map(Header::page), [2, LOCK_PAGE - 1, LOCK_PAGE + 1]);
 }
 
 #[test]

@@ -1,0 +1,84 @@
+//! A server whose log goes elsewhere, too: to an archive, a receiver, a slot, a publication.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+
+use iolite_db::Error;
+use iolite_model::{Bytes, LogCopy};
+use iolite_oltp::ran::{Adapter, NewBlocks, RanPostgres, Settings};
+
+use crate::common::{go, until};
+use crate::harness::Server;
+
+/// A program that is ended with the test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn copies(database: &RanPostgres) -> Vec<LogCopy> {
+    database.instance().log_copies().unwrap()
+}
+
+#[test]
+fn where_the_log_goes_is_known_to_every_role() {
+    let Some(mut server) = Server::start() else { return };
+    assert_eq!(copies(&server.open()), []);
+    let settings = server.directory.path().join("data/postgresql.conf");
+    let mut settings = OpenOptions::new().append(true).open(settings).unwrap();
+    settings
+        .write_all(b"\narchive_mode = on\narchive_command = 'test -n %p'\nwal_level = replica\n")
+        .unwrap();
+    iolite_db::postgres::server::stop(server.directory.path()).unwrap();
+    server.restart();
+    server.psql(
+        "SELECT pg_create_physical_replication_slot('forgotten', true); CREATE PUBLICATION everything FOR ALL TABLES; \
+         CREATE ROLE weak LOGIN; GRANT CREATE ON DATABASE iolite TO weak",
+    );
+    let socket = server.directory.path().canonicalize().unwrap();
+    let receive = Command::new("/usr/lib/postgresql/15/bin/pg_receivewal")
+        .args(["--no-password", "--username=iolite", "--directory"])
+        .arg(tempfile::tempdir().unwrap().keep())
+        .arg("--host")
+        .arg(&socket)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let receiver = receive.map(Ended);
+    if receiver.is_ok() {
+        until("the receiver's connection", || server.number("SELECT count(*) FROM pg_stat_replication") == 1);
+    } else {
+        println!("skipped in part: pg_receivewal is not installed");
+    }
+    let mut expected = vec![
+        LogCopy::Archive { by: "`test -n %p`".into() },
+        LogCopy::IdleSlots { names: vec!["forgotten".into()] },
+        LogCopy::Publications { names: vec!["everything".into()] },
+    ];
+    if receiver.is_ok() {
+        expected.insert(0, LogCopy::Receivers { count: 1 });
+    }
+    let weak = RanPostgres::new(&server.url.replacen("iolite@", "weak@", 1), Settings::default()).unwrap();
+    assert_eq!((copies(&server.open()), copies(&weak)), (expected.clone(), expected));
+}
+
+#[test]
+fn blocks_of_another_size_are_refused() {
+    let Some(server) = Server::start() else { return };
+    let database = server.open();
+    let of = |block| NewBlocks { block: Some(Bytes(block)), ..NewBlocks::of(Bytes(1 << 20)) };
+    let refused = database.create_blocks(&of(64 << 10), &mut go).unwrap_err();
+    assert!(
+        matches!(refused, Error::BlockSize { .. }) && refused.to_string().contains("blocks of 8 KiB"),
+        "{refused}"
+    );
+    assert!(matches!(database.sizes(), Err(Error::Missing { .. })));
+    database.create_blocks(&of(8 << 10), &mut go).unwrap();
+    assert_eq!(database.blocks().unwrap(), 128);
+    assert_eq!(database.instance().bulk_writes(Bytes(10)).unwrap(), Bytes(20));
+}
