@@ -275,8 +275,8 @@ fn keeps_to_few_sessions(subject: &Subject) {
     let warnings = document["warnings"].to_string();
     assert!(warnings.contains("max_connections"), "{warnings}");
     let jobs = document["steps"].as_array().unwrap().iter().map(|step| step["jobs"].as_u64().unwrap());
-    let most = jobs.max().unwrap();
-    assert!((2..12).contains(&most), "{most} jobs of twelve sessions");
+    let max = jobs.max().unwrap();
+    assert!((2..12).contains(&max), "{max} jobs of twelve sessions");
     let refused =
         subject.ran("ranread", "sweep", &[&steps[..], &["--jobs", "1,40"]].concat()).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));

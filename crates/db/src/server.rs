@@ -4,7 +4,7 @@ use std::path::Path;
 
 use iolite_model::Bytes;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 #[cfg(feature = "mysql")]
 use crate::mysql::server as mariadb;
 #[cfg(feature = "postgres")]
@@ -52,7 +52,7 @@ impl Server {
     pub fn start(self, directory: &Path, port: bool, block: Option<Bytes>) -> Result<Started> {
         match self {
             #[cfg(feature = "postgres")]
-            Server::Postgres if block.is_some() => Err(crate::Error::Unsupported {
+            Server::Postgres if block.is_some() => Err(Error::Unsupported {
                 database: "PostgreSQL",
                 what: "choose the size of its blocks when it is started",
                 remedy: "remove --block-size: it is compiled into the server (8 KiB in all packages)",
@@ -112,6 +112,6 @@ impl Server {
                 ("start or stop MariaDB", "build it with the feature `mysql` (cargo build --features mysql)")
             }
         };
-        Err(crate::error::Error::Build { what, remedy })
+        Err(Error::Build { what, remedy })
     }
 }

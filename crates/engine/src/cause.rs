@@ -25,6 +25,8 @@ pub enum Cause {
     ReadOnly,
     /// The file system is full, or the user's quota is used up.
     Full,
+    /// Someone uses it: a running program, a claimed device.
+    InUse,
     /// Too many open files.
     OpenFiles,
     /// Memory, or memory that may be locked, is used up.
@@ -53,7 +55,7 @@ impl<'a> Origin<'a> {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Cause; 11] = [
+    pub const ALL: [Cause; 12] = [
         Cause::Missing,
         Cause::Exists,
         Cause::NotPermitted,
@@ -62,6 +64,7 @@ impl Cause {
         Cause::RingDisabled,
         Cause::ReadOnly,
         Cause::Full,
+        Cause::InUse,
         Cause::OpenFiles,
         Cause::Memory,
         Cause::Device,
@@ -91,6 +94,7 @@ impl Cause {
             (io::ErrorKind::AlreadyExists, _) => Some(Cause::Exists),
             (io::ErrorKind::ReadOnlyFilesystem, _) => Some(Cause::ReadOnly),
             (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => Some(Cause::Full),
+            (io::ErrorKind::ResourceBusy | io::ErrorKind::ExecutableFileBusy, _) => Some(Cause::InUse),
             (io::ErrorKind::OutOfMemory, _) => Some(Cause::Memory),
             _ => None,
         }
@@ -117,6 +121,9 @@ impl Cause {
                  read-only, the kernel log (dmesg) has them"
             }
             Cause::Full => ErrorClass::Space.remedy(),
+            Cause::InUse => {
+                "it is in use (a program that runs, a device that something has claimed): end that, or choose another"
+            }
             Cause::OpenFiles => "use fewer files, or raise the limit on open ones (ulimit -n)",
             Cause::Memory => "use fewer or smaller buffers, or raise the limit on locked memory (ulimit -l)",
             Cause::Device => ErrorClass::Device.remedy(),
@@ -153,6 +160,8 @@ mod tests {
             (30, Origin::Path(file), Cause::ReadOnly),
             (28, Origin::Path(file), Cause::Full),
             (122, Origin::Path(file), Cause::Full),
+            (16, Origin::Path(device), Cause::InUse),
+            (26, Origin::Open(file), Cause::InUse),
             (24, Origin::Path(file), Cause::OpenFiles),
             (12, Origin::Backend(&ring), Cause::Memory),
             (5, Origin::Path(file), Cause::Device),

@@ -13,6 +13,9 @@ pub enum JobError {
     /// It asks for nothing.
     #[error("it has no task: add a [[tasks]] with an `io` or a `metadata` part (see `iolite run --help`)")]
     NoTask,
+    /// A size or time is too large.
+    #[error("a size or a time is too large: the largest is 2^63 - 1 bytes or nanoseconds")]
+    TooLarge,
     /// It holds what TOML can't.
     #[error("the job cannot be written as TOML: {0}")]
     NotToml(#[from] toml::ser::Error),
@@ -21,7 +24,7 @@ pub enum JobError {
 /// Reads a job. A task without a name gets one from its position.
 ///
 /// # Errors
-/// The text is no job: says where and what was expected.
+/// The text is no job: says where and what was expected; or it asks for what is too large.
 pub fn parse(text: &str) -> Result<Job, JobError> {
     let mut job: Job = toml::from_str(text)?;
     if job.tasks.is_empty() {
@@ -36,6 +39,8 @@ pub fn parse(text: &str) -> Result<Job, JobError> {
             *name = format!("task {}", index + 1);
         }
     }
+    // What is written with a unit may be larger than TOML's own numbers, and no file or time is.
+    print(&job).map_err(|_| JobError::TooLarge)?;
     Ok(job)
 }
 

@@ -112,12 +112,15 @@ impl LogCopy {
                 if names.len() == 1 { "slot" } else { "slots" },
                 names.join(", ")
             ),
-            LogCopy::Publications { names } => format!(
-                "the {} {} for all tables, also those of iolite: subscribers without these tables stop replicating with an error; measure \
-                 in another database of this server",
-                if names.len() == 1 { "publication" } else { "publications" },
-                format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
-            ),
+            LogCopy::Publications { names } => {
+                let (noun, verb) =
+                    if names.len() == 1 { ("publication", "is") } else { ("publications", "are") };
+                format!(
+                    "the {noun} {} {verb} for all tables, also those of iolite: subscribers without these tables stop replicating with \
+                     an error; measure in another database of this server",
+                    names.join(", ")
+                )
+            }
         }
     }
 }

@@ -10,6 +10,20 @@ use crate::fuse::{Call, Fault, Rule, Volatile};
 use crate::{ended_by_itself, injected, run};
 
 #[test]
+fn a_program_that_runs_is_named_as_in_use() {
+    let place = TestDirectory::new();
+    let program = place.data().join("program");
+    fs::copy("/bin/sleep", &program).unwrap();
+    let mut running = Command::new(&program).arg("60").spawn().unwrap();
+    let text = on(&program.display().to_string(), "").replace("mix = 'read'", "mix = 'write'");
+    let before = fs::read(&program).unwrap();
+    is_remedied(Cause::InUse, &mut run(&place, &text));
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert!(before == fs::read(&program).unwrap());
+}
+
+#[test]
 fn a_device_that_fails_while_a_file_is_created_is_named_with_its_remedy() {
     let (place, disk) = (TestDirectory::new(), Volatile::new(None));
     let at = place.root.path().join("mounted");

@@ -299,3 +299,14 @@ proptest! {
         prop_assert_eq!(parse(&printed).map_err(|error| format!("{error}\n{printed}")), Ok(job));
     }
 }
+
+#[test]
+fn what_is_too_large_to_be_printed_is_refused() {
+    let job = |size: &str| {
+        format!(
+            "[[tasks]]\n[tasks.io]\ntarget.file = {{ name = 'data', size = '{size}', create = true }}\nstop.loops = 1\n"
+        )
+    };
+    assert!(matches!(parse(&job("18446744073709551615B")), Err(JobError::TooLarge)));
+    assert!(parse(&job("9223372036854775807B")).is_ok());
+}

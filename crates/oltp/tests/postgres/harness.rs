@@ -64,6 +64,15 @@ impl Server {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
+    pub(crate) fn version(&self) -> u64 {
+        self.number("SHOW server_version_num")
+    }
+
+    /// Whether this version counts writes of its log.
+    pub(crate) fn counts_log(&self) -> bool {
+        self.version() >= 140_000
+    }
+
     pub(crate) fn number(&self, sql: &str) -> u64 {
         self.psql(sql).parse().unwrap()
     }

@@ -49,7 +49,10 @@ fn the_whole_life_agrees_with_psql() {
     assert_eq!(database.blocks().unwrap(), 1024);
     assert_eq!(server.number("SELECT count(*) FROM iolite.\"Blocks1\""), 1024);
     assert_eq!(server.number("SELECT count(DISTINCT payload) FROM iolite.\"Blocks1\""), 1024);
-    assert_eq!(server.number("SELECT pg_relation_size('iolite.\"Blocks1\"')"), 8 * MIB);
+    // From 16 on COPY leaves some empty pages behind the rows.
+    let size = server.number("SELECT pg_relation_size('iolite.\"Blocks1\"')");
+    assert!((8 * MIB..=9 * MIB).contains(&size), "{size}");
+    assert_eq!(server.psql("SELECT max(ctid) FROM iolite.\"Blocks1\""), "(1023,1)");
     assert!(matches!(database.setup(Bytes(8 * MIB), &mut go), Err(Error::Exists { .. })));
 
     database.add_globals(2, 3000, &mut go).unwrap();
@@ -238,11 +241,15 @@ fn writes_are_counted(server: &Server, database: &RanPostgres) {
         (0..40).map(|cycle| Cycle::Sets((0..50).map(|set| 1 + cycle * 500 + set * 10).collect())).collect();
     within.perform(&batch(cycles), &mut done).unwrap();
     assert_eq!(done.len(), 40 * 51);
-    // A commit each, as the session has reported when its batch was over.
+    // A commit each, as the session has reported when its batch was over; before 15 a session may report its last half second
+    // only when it ends.
+    let kept = (server.version() >= 150_000).then_some(within);
     until("the log's counters", || {
         let did = database.instance().counters().unwrap().since(&before);
-        did.log_syncs.unwrap() >= 40 && did.log_writes.unwrap() >= 40
+        did.log_syncs.map(|syncs| syncs >= 40 && did.log_writes.unwrap() >= 40)
+            == server.counts_log().then_some(true)
     });
+    drop(kept);
     let blocks = server.number("SELECT pg_relation_size('iolite.\"RanWriteGlobal1\"') / 8192");
     database.settle().unwrap();
     until("the checkpoint's writes", || {
@@ -350,9 +357,11 @@ fn durability_is_what_was_asked_for_or_refused() {
         drop(within);
         database.instance().counters().unwrap().since(&before).log_syncs.unwrap()
     };
-    let full = syncs(&database);
-    assert!(full >= 300, "{full}");
-    assert!(syncs(&relaxed) < 300);
+    if server.counts_log() {
+        let full = syncs(&database);
+        assert!(full >= 300, "{full}");
+        assert!(syncs(&relaxed) < 300);
+    }
     // What was committed is there after the server was cut off.
     let value = "SELECT encode(value, 'hex') FROM iolite.\"RanWriteGlobal1\" WHERE subscript = 7";
     let mut within = database.within(0).unwrap().unwrap();
