@@ -271,7 +271,12 @@ fn a_checkpoint_is_seen_at_work(server: &Server, database: &RanPostgres) {
     let written = || database.instance().counters().unwrap().since(&before).data_writes.unwrap();
     std::thread::scope(|scope| {
         // A backup's beginning waits for such a checkpoint; the backup is given up with its session.
-        let backup = scope.spawn(|| server.psql("SELECT pg_backup_start('iolite', false)"));
+        let backup = scope.spawn(|| {
+            server.psql(match server.version() {
+                ..150_000 => "SELECT pg_start_backup('iolite', false)",
+                _ => "SELECT pg_backup_start('iolite', false)",
+            })
+        });
         let mut seen = 0;
         until("the checkpoint's first writes", || {
             seen = written();
