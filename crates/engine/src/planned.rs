@@ -1,8 +1,8 @@
 //! What a task will write, as far as that is known before it runs.
 
 use iolite_model::{
-    Access, Bytes, DbTask, FileTask, FilesTarget, LayOut, MetadataOperation, MetadataTask, Mix,
-    Nanos, Target, Task, TracedKind, WritePlan,
+    Access, Bytes, DbTask, FileTask, FilesTarget, LayOut, MetadataOperation, MetadataTask, Mix, Nanos,
+    Target, Task, TracedKind, WritePlan,
 };
 use iolite_workload::Share;
 
@@ -150,7 +150,9 @@ fn of_names(task: &MetadataTask) -> WritePlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::{Arrival, DbOperation, ExistingTarget, FileTarget, Iops, NamedFile, SizeLaw, Sizes, Stop};
+    use iolite_model::{
+        Arrival, DbOperation, ExistingTarget, FileTarget, Iops, NamedFile, SizeLaw, Sizes, Stop,
+    };
 
     const SECOND: Nanos = Nanos::SECOND;
 
