@@ -29,7 +29,7 @@ fn done(place: &TestDirectory, arguments: &[&str]) -> String {
 #[test]
 fn a_plan_beyond_the_limits_is_refused_before_anything_is_written() {
     let place = TestDirectory::new();
-    let (too_much, too_full) = ("more than --max-write 1 MiB", "are kept back");
+    let (too_much, too_full) = ("more than --max-write 1 MiB", "must remain free");
     for (limit, why) in [(["--max-write", "1MiB"], too_much), (["--keep-free", "1000000GiB"], too_full)] {
         for command in [
             &["ranread", "setup", "--size", "64MiB"][..],
@@ -110,7 +110,7 @@ fn fio_jobs_are_held_to_max_write_and_print_nothing_about_it() {
     assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
     assert!(stderr(&refused).contains("more than --max-write 1 MiB"), "{}", stderr(&refused));
     let refused = fio(&[&job[..], &["--keep-free=1000000G"]].concat());
-    assert!(stderr(&refused).contains("are kept back"), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("must remain free"), "{}", stderr(&refused));
     assert_eq!(fs::read_dir(place.data()).unwrap().count(), 0);
     let timed =
         fio(&[&job[..], &["--time_based", "--runtime=600", "--max-write=12M", "--output-format=json"]]

@@ -71,7 +71,7 @@ fn the_plan_is_shown_and_stored() {
     let place = TestDirectory::new();
     let output = iolite(&place, &["iometer", "spec", "database", ".", "--size", "8MiB", "--time", "200ms"]);
     let text = stderr(&output);
-    assert!(text.contains("iolite: writes 8 MiB and then for 200 ms: up to 108 MiB"), "{text}");
+    assert!(text.contains("iolite: writes 8 MiB, then writes for 200 ms: up to 108 MiB"), "{text}");
     let sql = "SELECT json_extract(json, '$.bytes') FROM conclusion WHERE kind = 'write-plan'";
     let stored = iolite(&place, &["results", "sql", sql]);
     assert!(String::from_utf8_lossy(&stored.stdout).contains("8388608"), "{}", stderr(&stored));

@@ -39,8 +39,8 @@ pub enum WriteRefusal {
     },
     /// Too little is free for a database whose logs grow.
     #[error(
-        "{free} are free in {place}, where the database's logs grow during the run, and {kept} are kept back (by default 5 %, at \
-         least 1 GiB); free some space, or keep less back (--keep-free)"
+        "{free} free in {place}, where the database's logs grow during the run, but {kept} must remain free (by default 5 %, at least \
+         1 GiB): free some space, or reduce the reserve (--keep-free)"
     )]
     Free {
         /// What is free.
@@ -289,7 +289,7 @@ mod tests {
         let timed = WritePlan { timed: iolite_model::Nanos(1), ..WritePlan::default() };
         assert_eq!(limits.check_in_database(&timed, &filesystem(200, 11)), Ok(()));
         let refused = limits.check_in_database(&timed, &filesystem(200, 9)).unwrap_err().to_string();
-        assert!(refused.contains("9 GiB are free") && refused.contains("10 GiB are kept back"), "{refused}");
+        assert!(refused.contains("9 GiB free") && refused.contains("10 GiB must remain free"), "{refused}");
         assert_eq!(
             limits.check_in_database(&WritePlan::default(), &filesystem(200, 9)),
             Ok(()),

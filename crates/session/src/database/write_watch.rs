@@ -127,7 +127,7 @@ impl WriteWatch {
         let is_short = |path: &PathBuf| {
             let free = free_space(path).ok().filter(|free| *free < kept)?;
             let path = path.display();
-            Some(format!("{free} are free in {path}, and {kept} are kept back (--keep-free)"))
+            Some(format!("{free} free in {path}, but {kept} must remain free (--keep-free)"))
         };
         self.directories.iter().find_map(is_short)
     }
