@@ -1,16 +1,15 @@
 //! `iolite layers`: arguments -> layers -> run -> outputs.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Parser;
 use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
-use iolite_model::{Bytes, Concluded, Durability, Ending, Nanos, Storage, Task, TimedBy};
+use iolite_model::{Bytes, Concluded, Durability, Ending, Nanos, Storage, TimedBy};
 use iolite_oltp::ran::Settings;
 use iolite_results::{Run, RunRequest};
-use iolite_session::{Environment, OwnDatabase, RanDatabase, Session, answered, ending};
-use iolite_suites::{DatabaseSize, Layers, LayersDatabase, LayersOptions};
+use iolite_session::{LayersDatabases, RanDatabase, Session, answered, ending};
+use iolite_suites::{Layers, LayersDatabase, LayersOptions};
 
 use crate::exit::{Exit, UsageError};
 use crate::shared_args::OutputArgs;
@@ -102,7 +101,7 @@ pub(crate) fn run(args: LayersArgs) -> anyhow::Result<Exit> {
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("layers", "")));
     let names = options.databases.clone();
-    let mut environment = LayersEnvironment { names, databases, own: None };
+    let mut environment = LayersDatabases::new(names, databases);
     let failure = match able(options, &mut session) {
         Ok(options) => session.drive(&mut Layers::new(options), &mut environment).err(),
         Err(error) => Some(error),
@@ -185,38 +184,6 @@ fn able(options: LayersOptions, session: &mut Session<'_>) -> anyhow::Result<Lay
 fn duration(options: &LayersOptions) -> Nanos {
     let windows = Layers::new(options.clone()).planned_windows() + 10;
     Nanos(options.window.0.saturating_mul(windows))
-}
-
-/// Databases of the user's, or one of the run's own.
-struct LayersEnvironment {
-    names: Vec<LayersDatabase>,
-    databases: Vec<RanDatabase>,
-    own: Option<OwnDatabase>,
-}
-
-/// Time for what a database has left to write before a window.
-const SETTLING: Duration = Duration::from_secs(600);
-
-impl Environment<Layers> for LayersEnvironment {
-    fn prepare(
-        &mut self,
-        session: &mut Session<'_>,
-        _: &mut Layers,
-        size: DatabaseSize,
-    ) -> anyhow::Result<()> {
-        self.own = OwnDatabase::create(session, size)?;
-        Ok(())
-    }
-
-    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
-        let number = self.names.iter().position(|database| database.has(&task));
-        match (number.and_then(|number| self.databases.get(number)), &self.own) {
-            (Some(database), _) => database.run(session, task),
-            (None, Some(own)) => own.run(session, task, SETTLING),
-            // Its creation was interrupted, which the driver sees next.
-            (None, None) => Ok(()),
-        }
-    }
 }
 
 fn exit_of(run: &Run) -> Exit {

@@ -26,7 +26,7 @@ mod verify;
 mod writes;
 
 pub use database::{
-    CheckDatabase, DatabaseStorage, OwnDatabase, RanDatabase, TprocCSite, WaitsWatch, answered,
+    CheckDatabase, DatabaseStorage, LayersDatabases, RanDatabase, TprocCSite, WaitsWatch, answered,
 };
 pub use drive::{Bare, Environment};
 pub use durability::WitnessedRun;

@@ -2,6 +2,7 @@
 
 mod ask;
 mod counted;
+mod layers;
 mod own;
 mod ran;
 mod site;
@@ -11,7 +12,8 @@ mod waits;
 mod write_watch;
 
 pub use ask::answered;
-pub use own::{CheckDatabase, OwnDatabase};
+pub use layers::LayersDatabases;
+pub use own::CheckDatabase;
 pub use ran::RanDatabase;
 pub use storage::DatabaseStorage;
 pub use tproc_c::TprocCSite;

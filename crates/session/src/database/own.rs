@@ -62,7 +62,7 @@ impl Environment<Check> for CheckDatabase {
 }
 
 /// A database that a run has created for itself, and that is removed with the run's files.
-pub struct OwnDatabase {
+pub(super) struct OwnDatabase {
     database: Arc<dyn Adapter>,
 }
 
@@ -74,7 +74,10 @@ impl OwnDatabase {
     ///
     /// # Errors
     /// It can't be created.
-    pub fn create(session: &mut Session<'_>, size: DatabaseSize) -> anyhow::Result<Option<OwnDatabase>> {
+    pub(super) fn create(
+        session: &mut Session<'_>,
+        size: DatabaseSize,
+    ) -> anyhow::Result<Option<OwnDatabase>> {
         match create(size, session, PATIENCE) {
             CreatedDatabase::Database(database) => Ok(Some(OwnDatabase { database })),
             CreatedDatabase::Without(why) => bail!("the database cannot be created: {why}"),
@@ -86,7 +89,7 @@ impl OwnDatabase {
     ///
     /// # Errors
     /// It is another workload.
-    pub fn run(&self, session: &mut Session<'_>, task: Task, limit: Duration) -> anyhow::Result<()> {
+    pub(super) fn run(&self, session: &mut Session<'_>, task: Task, limit: Duration) -> anyhow::Result<()> {
         let Task::Database(task) = task else { return Err(no_database(&task)) };
         let database = &self.database;
         let storage = session.run().info.storage.clone();

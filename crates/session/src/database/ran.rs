@@ -111,7 +111,7 @@ impl RanDatabase {
     ///
     /// # Errors
     /// It is another workload, or the run can't go on. A phase that fails is no error: its ending says so.
-    pub fn run(&self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
+    pub(super) fn run(&self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
         match task {
             Task::Database(task) => self.measure(session, task),
             other => Err(no_database(&other)),

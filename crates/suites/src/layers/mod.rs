@@ -13,7 +13,7 @@ use iolite_model::{Bytes, Concluded, Ending, Nanos, Task};
 use iolite_results::Run;
 use iolite_stats::{Knee, PhaseResult};
 
-use crate::DatabaseSize;
+use crate::check::DatabaseSize;
 use crate::procedure::{Conclusions, CutShort, Procedure, Step};
 use crate::search::{Limits, load_point, next_concurrency};
 use crate::shuffle::shuffle;

@@ -6,7 +6,7 @@ use iolite_model::{
 };
 
 use super::{Layers, LayersOptions, Path, Shape};
-use crate::DatabaseSize;
+use crate::check::DatabaseSize;
 
 /// Size of random reads and of commits: a page of most databases.
 const PAGE: Bytes = Bytes(8 << 10);
