@@ -1,7 +1,7 @@
 //! Two jobs in turns, as text and as a JSON document.
 //!
 //! The document has `"format": "iolite-ab/1"`, `run` (as in a check's), `jobs` (`a`, `b`), `pairs`, `repeat`, `detect` (a share),
-//! `error` (the probability of a false answer), `end` (`different`, `alike`, `repeats`), `order` (list of `a` and `b`: which came first),
+//! `error` (the probability of a false answer), `end` (`different`, `alike`, `repeats`), `pairs_suggested` (number, or null), `order` (list of `a` and `b`: which came first),
 //! `figures` (list: `part`, `kind`, `figure`, `decides`, `a`, `b`, `ratio` (b over a) with `ratio_low` and `ratio_high`, `pairs`, `finding`),
 //! `warnings` and `ending`.
 
@@ -34,6 +34,15 @@ impl<'a> AbReport<'a> {
         let concluded: AbConcluded = run.concluded().last()?;
         let figures = figures(run, &concluded.blocks, concluded.terms.figure);
         Some(AbReport { run, concluded, figures })
+    }
+
+    /// Number of pairs that would show the difference asked for in nine cases of ten; `None` where it is clear whether there is one,
+    /// and where no reasonable number is enough.
+    pub fn pairs_suggested(&self) -> Option<u32> {
+        let decides = self.figures.iter().find(|figure| figure.decides)?;
+        let terms = &self.concluded.terms;
+        let is_open = self.concluded.end == AbEnd::Repeats && decides.finding == Finding::NoDifferenceShown;
+        decides.test.pairs_for(terms.detect, AB_ERROR).filter(|_| is_open)
     }
 
     /// What may be said of the figure that decided.
@@ -119,13 +128,18 @@ fn said(report: &AbReport<'_>, styler: Styler) -> String {
             Emphasis::Strong,
             format!("no difference shown in {figure}: after {pairs}, a difference of {detect} is excluded."),
         ),
-        _ => (
-            Emphasis::Strong,
-            format!(
-                "no difference shown in {figure} after {pairs}; a difference of {detect} is not excluded: repeat with \
-         more pairs."
-            ),
-        ),
+        _ => {
+            let advice = match report.pairs_suggested() {
+                Some(pairs) => {
+                    format!("with --repeat {pairs}, a difference of {detect} is shown in nine cases of ten.")
+                }
+                None => "the jobs vary too much from run to run to show one of that size.".to_owned(),
+            };
+            let text = format!(
+                "no difference shown in {figure} after {pairs}; a difference of {detect} is not excluded: {advice}"
+            );
+            (Emphasis::Strong, text)
+        }
     };
     let mut out = styler.paint(ink, "ANSWER: ") + &styler.item("", 8, text);
     let method = format!(
@@ -149,6 +163,7 @@ pub fn json(report: &AbReport<'_>) -> Value {
         "detect": terms.detect,
         "error": AB_ERROR,
         "end": end,
+        "pairs_suggested": report.pairs_suggested(),
         "order": blocks.iter().map(|block| block.first).collect::<Vec<_>>(),
         "figures": report.figures.iter().map(figure).collect::<Vec<_>>(),
         "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),

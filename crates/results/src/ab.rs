@@ -88,6 +88,8 @@ pub struct AbFigure {
     pub values: (f64, f64),
     /// B over A. Of the figure that decides, its error is 5 %; the others share another 5 %.
     pub interval: SequentialInterval,
+    /// The pairs' test.
+    pub test: Sequential,
     /// What may be said of B against A.
     pub finding: Finding,
 }
@@ -171,6 +173,7 @@ impl Pairs {
             decides: self.decides,
             values: (mean(self.logs.0), mean(self.logs.1)),
             interval,
+            test: self.test,
             finding,
         }
     }

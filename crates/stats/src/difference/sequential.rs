@@ -1,6 +1,10 @@
 //! A test of pairs that may be looked at after each of them.
 
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+/// Pairs beyond which none are suggested: `iolite ab` runs no more.
+const MAX_PAIRS: u32 = 10_000;
 
 /// Prior variance of the effect, in standard deviations of a pair's difference: with 1, differences of about one standard
 /// deviation are found soonest.
@@ -74,6 +78,32 @@ impl Sequential {
         }
     }
 
+    /// Number of pairs with which a difference of this share is shown with a probability of 90 %: the interval around it, and
+    /// what its centre varies by, have to stay clear of no difference. At least as many as there are; `None` while fewer than
+    /// two pairs say nothing of the variation, and where no reasonable number is enough.
+    ///
+    /// The deviation is known from few pairs: it is taken at the upper end of its one-sided 90 % interval. That one looks
+    /// after each pair is on top.
+    pub fn pairs_for(&self, share: f64, error: f64) -> Option<u32> {
+        let effect = share.abs().ln_1p();
+        if self.count < 2.0 || effect <= 0.0 {
+            return None;
+        }
+        let variance = self.squares() / chi_squared(1.0 - super::POWER_OF_REPEATS, self.count - 1.0);
+        let power = super::student(super::POWER_OF_REPEATS, f64::INFINITY);
+        let shows = |pairs: &u32| {
+            let count = f64::from(*pairs);
+            let as_many = Sequential { count, mean: effect, squares: variance * (count - 1.0) };
+            as_many.half_width(error) + power * (variance / count).sqrt() <= effect
+        };
+        (self.count as u32..=MAX_PAIRS).find(shows)
+    }
+
+    /// A pair is known no better than the histogram's buckets are wide.
+    fn squares(&self) -> f64 {
+        self.squares.max((self.count - 1.0) * 2.0 * super::ROUNDING * super::ROUNDING)
+    }
+
     /// Where the Bayes factor reaches 1/error: `(1 + u) / (1 + u / (1 + n g)) = r`, with `u = t²/(n - 1)`.
     fn half_width(&self, error: f64) -> f64 {
         let n = self.count;
@@ -86,9 +116,12 @@ impl Sequential {
             return f64::INFINITY;
         }
         let u = (bound - 1.0) / (1.0 - bound / gain);
-        // A pair is known no better than the histogram's buckets are wide.
-        let squares = self.squares.max((n - 1.0) * 2.0 * super::ROUNDING * super::ROUNDING);
         // t² = (n - 1) u, and the standard error is sqrt(squares / (n - 1) / n).
-        (u * squares / n).sqrt()
+        (u * self.squares() / n).sqrt()
     }
+}
+
+/// The quantile of the chi-squared distribution.
+fn chi_squared(share: f64, freedom: f64) -> f64 {
+    ChiSquared::new(freedom).map_or(freedom, |distribution| distribution.inverse_cdf(share))
 }
