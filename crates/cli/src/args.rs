@@ -21,6 +21,7 @@ use crate::ran::{IoOptions, RanArgs, ReadOptions, WriteOptions};
 use crate::reference::args::{CompletionsArgs, ManArgs};
 use crate::results::ResultsArgs;
 use crate::run::{LatencyTargetArgs, RunArgs};
+use crate::serve::ServeArgs;
 use crate::study::StudyArgs;
 use crate::tproc_c::TprocCArgs;
 use crate::verify::VerifyArgs;
@@ -121,6 +122,8 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// Write stored runs as one HTML page: verdict, figures, charts, settings
     Report(ReportArgs),
+    /// Show the stored runs as web pages: list, runs, comparisons
+    Serve(ServeArgs),
     /// Explain a result, or a job before it is run
     Explain(ExplainArgs),
     /// Print completions for a shell: bash, zsh, fish, elvish, powershell
@@ -233,6 +236,18 @@ pub(crate) enum ChartKind {
     Compare,
     /// Rates and response times of the same phases over the start times of the runs
     Trend,
+    /// Median, 90th, 99th, 99.9th percentile and maximum of the response time over time
+    Percentiles,
+    /// Operations asked of a database, beside what the database and its devices counted
+    Database,
+    /// CPU time of the host over time, in shares
+    Cpu,
+    /// Throughput, operations, utilization and requests in flight of the devices over time
+    Devices,
+    /// Share of the time in which tasks waited for CPU, I/O or memory, over time
+    Pressure,
+    /// Dirty pages, pages under write-back and available memory over time
+    Memory,
 }
 
 impl From<ChartKind> for PlotKind {
@@ -246,6 +261,12 @@ impl From<ChartKind> for PlotKind {
             ChartKind::Surface => PlotKind::Surface,
             ChartKind::Compare => PlotKind::Compare,
             ChartKind::Trend => PlotKind::Trend,
+            ChartKind::Percentiles => PlotKind::Percentiles,
+            ChartKind::Database => PlotKind::Database,
+            ChartKind::Cpu => PlotKind::Cpu,
+            ChartKind::Devices => PlotKind::Devices,
+            ChartKind::Pressure => PlotKind::Pressure,
+            ChartKind::Memory => PlotKind::Memory,
         }
     }
 }

@@ -24,6 +24,7 @@ mod reference;
 mod report;
 mod results;
 mod run;
+mod serve;
 mod setup;
 mod shared_args;
 mod signals;
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
         Command::Results(args) => results::run(*args),
         Command::Plot(args) => plot::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Serve(args) => serve::run(args),
         Command::Explain(args) => explain::run(&args),
         Command::Completions(args) => reference::completions(&args),
         Command::Man(args) => reference::man(&args),

@@ -63,6 +63,7 @@ const COMMANDS: &[&[&str]] = &[
     &["results", "gc"],
     &["plot"],
     &["report"],
+    &["serve"],
     &["ab"],
     &["completions"],
     &["man"],

@@ -439,6 +439,7 @@ const WITHOUT_RUNS: &[&str] = &[
     "results",
     "plot",
     "report",
+    "serve",
     "explain",
     "completions",
     "man",
@@ -753,7 +754,9 @@ fn a_stored_run_is_drawn_in_every_kind() {
     }
     let file = place.root.path().join("chart.svg");
     let file = file.to_str().unwrap();
-    for kind in ["timeline", "histogram", "cdf", "heatmap", "sweep", "surface", "compare", "trend"] {
+    let kinds =
+        ["timeline", "histogram", "cdf", "percentiles", "heatmap", "sweep", "surface", "compare", "trend"];
+    for kind in kinds {
         let drawn = iolite(&place, &["plot", "latest", "latest~1", "--kind", kind, "-o", file]);
         assert!(drawn.status.success(), "{kind}: {}", stderr(&drawn));
         let picture = fs::read_to_string(file).unwrap();
@@ -773,9 +776,11 @@ fn a_stored_run_is_drawn_in_every_kind() {
     assert!(written.status.success(), "{}", stderr(&written));
     let html = fs::read_to_string(page).unwrap();
     assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>"));
-    assert_eq!(html.matches("<svg ").count(), 3);
+    for kind in ["timeline", "histogram", "cdf", "percentiles", "heatmap", "compare", "trend"] {
+        assert_eq!(html.matches(&format!("data-kind=\"{kind}\"")).count(), 1, "{kind}");
+    }
     let name = "<title>1. a &lt; b &amp; &quot;c&quot;, write, run ";
-    assert_eq!(html.matches(name).count(), 8);
+    assert!(html.matches(name).count() >= 8);
     assert!(!html.contains("a < b") && !html.contains("src="));
     let unwritable = place.root.path().join("missing/chart.svg");
     for (arguments, says) in [

@@ -86,7 +86,7 @@ fn cells(kind: &str, figure: &FigureComparison) -> [String; 7] {
 }
 
 /// A change in percent, with its sign.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     if !share.is_finite() {
         return "unbounded".to_owned();
     }
@@ -95,7 +95,7 @@ fn percent(share: f64) -> String {
 }
 
 /// What is said of a figure.
-fn sentence(figure: &FigureComparison) -> String {
+pub(crate) fn sentence(figure: &FigureComparison) -> String {
     match figure.finding {
         Finding::Better => "better".to_owned(),
         Finding::Worse => "worse".to_owned(),
@@ -112,6 +112,15 @@ fn smallest(difference: &Difference) -> String {
 }
 
 fn answer(comparison: &Comparison, styler: Styler) -> String {
+    let (ink, sentences) = answered(comparison);
+    let mut sentences = sentences.into_iter();
+    let mut out = styler.paint(ink, "ANSWER: ") + &styler.item("", 8, sentences.next().unwrap_or_default());
+    sentences.for_each(|sentence| out += &styler.item("", 0, sentence));
+    out
+}
+
+/// The answer, what it covers, and how to get a better one.
+pub(crate) fn answered(comparison: &Comparison) -> (Emphasis, Vec<String>) {
     let with = |finding: Finding| comparison.all().filter(move |(_, figure)| figure.finding == finding);
     let (better, worse) = (with(Finding::Better).count(), with(Finding::Worse).count());
     let (ink, said) = match (better, worse) {
@@ -120,31 +129,25 @@ fn answer(comparison: &Comparison, styler: Styler) -> String {
         (0, _) => (Emphasis::Bad, "worse".to_owned()),
         _ => (Emphasis::Caution, "better in some figures, worse in others".to_owned()),
     };
-    let all = comparison.figures;
-    let counted = if better + worse == 0 {
-        format!("{said} in any of {}", count(all as u64, "figure", "figures"))
-    } else {
-        format!(
-            "{said}: of {} compared, {better} better and {worse} worse",
-            count(all as u64, "figure", "figures")
-        )
+    let all = count(comparison.figures as u64, "figure", "figures");
+    let counted = match better + worse {
+        0 => format!("{said} in any of {all}"),
+        _ => format!("{said}: of {all} compared, {better} better and {worse} worse"),
     };
-    let mut out = styler.paint(ink, "ANSWER: ");
-    out += &styler.item("", 8, format!("{counted}{}.", scope(comparison.covers)));
+    let mut sentences = vec![format!("{counted}{}.", scope(comparison.covers))];
     if comparison.covers == Covers::WithinRuns {
         let text = "The intervals cover only the variation within one run of each side. Other runs of the same workload \
-         may differ by more.";
-        out += &styler.item("", 0, text);
+                    may differ by more.";
+        sentences.push(text.to_owned());
     }
-    if let Some(repeats) = comparison.repeats {
-        let text = format!(
+    sentences.extend(comparison.repeats.map(|repeats| {
+        format!(
             "To detect a difference of {} in rate or mean with a probability of 90 %: {repeats} runs of each side, {}",
             percent(comparison.detect).trim_start_matches('+'),
             "run alternately (as `iolite ab` does), compared with `--before A... --after B...`."
-        );
-        out += &styler.item("", 0, text);
-    }
-    out
+        )
+    }));
+    (ink, sentences)
 }
 
 fn scope(covers: Covers) -> &'static str {

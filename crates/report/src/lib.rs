@@ -16,7 +16,7 @@ pub mod durability;
 pub mod explain;
 pub mod export;
 mod grid;
-mod html;
+pub mod html;
 pub mod iometer;
 mod json;
 mod knees;

@@ -50,20 +50,20 @@ impl RunLine {
         }
     }
 
-    fn result(&self) -> String {
+    pub(crate) fn result(&self) -> String {
         match (&self.verdict, &self.ending) {
             (Some((profile, fitness)), Some(Ending::Completed)) => format!("{fitness} for {profile}"),
             _ => self.state().to_owned(),
         }
     }
 
-    fn started(&self) -> String {
+    pub(crate) fn started(&self) -> String {
         let instant = jiff::Timestamp::from_nanosecond(i128::from(self.started_unix.0));
         instant.map_or_else(|_| "?".into(), |instant| instant.strftime("%Y-%m-%d %H:%M:%S").to_string())
     }
 
     /// The command without the program's own name, which says nothing.
-    fn called(&self) -> String {
+    pub(crate) fn called(&self) -> String {
         self.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 }

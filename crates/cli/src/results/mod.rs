@@ -195,10 +195,7 @@ pub(crate) fn find(store: &Store, name: &str) -> anyhow::Result<iolite_model::Ru
 
 fn print_list(store: &Store, tag: Option<&str>, containing: Option<&str>, json: bool) -> anyhow::Result<()> {
     let mut lines = Vec::new();
-    let mut marks = store.marks()?;
-    for summary in store.runs()? {
-        let own = marks.remove(&summary.id).unwrap_or_default();
-        let line = line(summary, own);
+    for line in self::lines(store)? {
         let tagged = tag.is_none_or(|tag| line.tags.iter().any(|own| own == tag));
         let found = containing
             .is_none_or(|text| line.command.join(" ").contains(text) || line.directory.contains(text));
@@ -214,6 +211,16 @@ fn print_list(store: &Store, tag: Option<&str>, containing: Option<&str>, json: 
         list(&lines, output::style())
     };
     Ok(output::print(&text)?)
+}
+
+/// All runs, the latest first.
+pub(crate) fn lines(store: &Store) -> anyhow::Result<Vec<RunLine>> {
+    let mut marks = store.marks()?;
+    let line = |summary: RunSummary| {
+        let own = marks.remove(&summary.id).unwrap_or_default();
+        line(summary, own)
+    };
+    Ok(store.runs()?.into_iter().map(line).collect())
 }
 
 fn line(summary: RunSummary, marks: Marks) -> RunLine {

@@ -1,59 +1,96 @@
-//! Stored runs as one HTML page, which needs neither network nor scripts.
+//! Stored runs as one HTML page, which needs no network; its own script zooms the charts, and without it they are fixed pictures.
+
+mod comparison;
+mod figure;
+mod frame;
+mod list;
+mod tables;
+mod values;
 
 use iolite_model::Verdict;
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
-use crate::plot::{PlotKind, chart, svg};
+use crate::plot::{Axis, Chart, PlotKind, Unit, chart};
 use crate::show::{Format, show};
 use crate::styler::{Style, escaped, harmless};
-
-const STYLE: &str = include_str!("style.css");
-
-/// What the page may load: nothing but its own style.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+pub use comparison::compared;
+pub use frame::{Frame, framed};
+pub use list::{ListFilter, listed};
 
 /// Characters of a line of the command's output.
 const WIDTH: usize = 110;
 
-/// Runs of any command as a page: verdicts, charts with all runs overlaid, what the commands printed, settings, command lines.
+/// Charts of all runs together, in the order of the page. What has not been measured has none.
+const OF_OPERATIONS: [PlotKind; 8] = [
+    PlotKind::Timeline,
+    PlotKind::Percentiles,
+    PlotKind::Heatmap,
+    PlotKind::Histogram,
+    PlotKind::Cdf,
+    PlotKind::Sweep,
+    PlotKind::Surface,
+    PlotKind::Database,
+];
+
+/// Charts of several runs.
+const OF_RUNS: [PlotKind; 2] = [PlotKind::Compare, PlotKind::Trend];
+
+/// Charts of what was sampled meanwhile.
+const SAMPLED: [PlotKind; 4] = [PlotKind::Cpu, PlotKind::Devices, PlotKind::Pressure, PlotKind::Memory];
+
+/// Runs of any command as a page: verdicts, what was measured on what, charts with all runs overlaid, what the commands printed,
+/// settings, command lines.
 pub fn page(runs: &[Run]) -> String {
-    let ids: Vec<&str> = runs.iter().map(|run| run.info.id.0.as_str()).collect();
-    let title = format!("iolite report: {}", escaped(ids.join(", ")));
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                main {
-                    h1 { (title) }
-                    @for run in runs { (verdict(run)) }
-                    h2 { "Charts" }
-                    (charts(runs))
-                    @for run in runs { (details(run)) }
-                }
-            }
-        }
-    };
-    page.into_string()
+    framed(&Frame::default(), &title(runs), &content(runs))
 }
 
-/// The verdict of a run, the worst reasons first; nothing where it has none.
+/// The heading of a page about runs.
+pub fn title(runs: &[Run]) -> String {
+    let ids: Vec<&str> = runs.iter().map(|run| run.info.id.0.as_str()).collect();
+    format!("iolite report: {}", escaped(ids.join(", ")))
+}
+
+/// The page about runs without its frame.
+pub fn content(runs: &[Run]) -> Markup {
+    html! {
+        h1 { (title(runs)) }
+        nav aria-label="Sections" {
+            @for (number, run) in runs.iter().enumerate() {
+                a href=(format!("#run-{number}")) { "Run " (escaped(&run.info.id.0)) } " "
+            }
+            a href="#charts" { "Charts" } " "
+            @for (number, run) in runs.iter().enumerate() {
+                a href=(format!("#output-{number}")) { "Output and settings of " (escaped(&run.info.id.0)) } " "
+            }
+        }
+        @for (number, run) in runs.iter().enumerate() {
+            section id=(format!("run-{number}")) {
+                (verdict(run))
+                (tables::facts(run))
+                (tables::warnings(run))
+                (tables::figures(run))
+            }
+        }
+        section id="charts" { h2 { "Charts" } (charts(runs)) }
+        @for (number, run) in runs.iter().enumerate() {
+            section id=(format!("output-{number}")) { (details(run)) }
+        }
+    }
+}
+
+/// The verdict of a run, the worst reasons first; without one, the run's name.
 fn verdict(run: &Run) -> Markup {
-    let Some(Verdict { profile, fitness, reasons }) = &run.verdict else { return html! {} };
+    let id = escaped(&run.info.id.0);
+    let Some(Verdict { profile, fitness, reasons }) = &run.verdict else {
+        return html! { h2 { "Run " (id) } };
+    };
     let mut reasons: Vec<_> = reasons.iter().collect();
     reasons.sort_by_key(|reason| std::cmp::Reverse(reason.fitness));
     html! {
-        h2 { "Verdict of run " (escaped(&run.info.id.0)) ": "
-            span class=(fitness) { (fitness) } " for profile " (escaped(profile)) }
-        div.scroll tabindex="0" role="region" aria-label="Reasons of the verdict" {
+        h2 { "Verdict of run " (id) ": " span class=(fitness) { (fitness) } " for profile " (escaped(profile)) }
+        div.scroll tabindex="0" role="region" aria-label=(format!("Reasons of the verdict of run {id}")) {
             table {
                 thead { tr { th scope="col" { "Outcome" } th scope="col" { "Criterion" }
                     th scope="col" { "Measured" } th scope="col" { "Required" } } }
@@ -71,29 +108,53 @@ fn verdict(run: &Run) -> Markup {
 
 /// The charts of all runs; the reason where nothing can be drawn.
 fn charts(runs: &[Run]) -> Markup {
-    let mut figures = Vec::new();
-    for (number, kind) in [PlotKind::Timeline, PlotKind::Histogram, PlotKind::Cdf].into_iter().enumerate() {
-        match chart(runs, kind) {
-            Ok(chart) => figures.push((numbered(&svg(&chart), number), chart.title, chart.description)),
-            Err(error) => return html! { p { (escaped(error)) } },
-        }
+    let several = if runs.len() > 1 { &OF_RUNS[..] } else { &[] };
+    let mut drawn: Vec<_> =
+        OF_OPERATIONS.iter().chain(several).map(|kind| (*kind, chart(runs, *kind))).collect();
+    // Of several runs each has its own: curves of different runs would hide each other.
+    for run in runs {
+        drawn.extend(SAMPLED.iter().map(|kind| (*kind, chart(std::slice::from_ref(run), *kind))));
     }
+    let first_error = drawn.iter().find_map(|(_, chart)| chart.as_ref().err()).map(ToString::to_string);
+    let charts = drawn.into_iter().filter_map(|(kind, chart)| Some((kind, chart.ok()?)));
+    let mut charts: Vec<_> = charts.filter(|(kind, chart)| is_worthwhile(*kind, chart)).collect();
+    share_time(&mut charts);
     html! {
-        @for (picture, title, description) in figures {
-            figure {
-                div.scroll tabindex="0" role="region" aria-label=(title) { (PreEscaped(picture)) }
-                figcaption { (escaped(description)) }
+        @if let Some(error) = first_error.filter(|_| charts.is_empty()) { p { (escaped(error)) } } @else {
+            p.with-script hidden {
+                "Drag across a chart to zoom, double-click to show all of it. With the keyboard: arrow keys move through the values, "
+                kbd { "+" } " and " kbd { "-" } " zoom, " kbd { "0" } " shows all. The names below a chart switch its series on and off."
             }
+            p.with-script hidden {
+                label { input id="link-time" type="checkbox" checked; " Zoom all time axes together" }
+            }
+            @for (number, (kind, chart)) in charts.iter().enumerate() { (figure::figure(*kind, chart, number)) }
         }
     }
 }
 
-/// The picture with identifiers of its own: a page has each only once. In texts of the picture quotes are escaped.
-fn numbered(picture: &str, number: usize) -> String {
-    picture
-        .replacen("\"title desc\"", &format!("\"title{number} desc{number}\""), 1)
-        .replacen("id=\"title\"", &format!("id=\"title{number}\""), 1)
-        .replacen("id=\"desc\"", &format!("id=\"desc{number}\""), 1)
+/// Whether a chart shows more than the others do: of a single load there is no curve, and of a single size no surface.
+fn is_worthwhile(kind: PlotKind, chart: &Chart) -> bool {
+    match kind {
+        PlotKind::Sweep => {
+            chart.panels.iter().any(|panel| panel.lines.iter().flatten().any(|line| line.len() > 1))
+        }
+        PlotKind::Surface => {
+            chart.panels.iter().any(|panel| panel.x.ticks.len() > 1 && panel.y.ticks.len() > 1)
+        }
+        _ => true,
+    }
+}
+
+/// Gives all axes of time the same range, so that what is above one another happened at the same time.
+fn share_time(charts: &mut [(PlotKind, Chart)]) {
+    let panels = charts.iter_mut().flat_map(|(_, chart)| &mut chart.panels);
+    let mut axes: Vec<&mut Axis> =
+        panels.map(|panel| &mut panel.x).filter(|axis| axis.unit == Unit::RunTime).collect();
+    let end = axes.iter().map(|axis| axis.high).fold(0.0, f64::max);
+    for axis in &mut axes {
+        **axis = Axis::run_time([0.0, end].into_iter());
+    }
 }
 
 /// What the run's command printed, its settings and its command line.
@@ -101,9 +162,9 @@ fn details(run: &Run) -> Markup {
     let printed = show(run, Format::Text, Style { color: false, unicode: true, width: WIDTH });
     let id = escaped(&run.info.id.0);
     html! {
-        h2 { "Run " (id) }
+        h2 { "Output of run " (id) }
         div.scroll tabindex="0" role="region" aria-label=(format!("Output of run {id}")) { pre { (printed) } }
-        h3 { "Settings" }
+        h3 { "Settings of run " (id) }
         @for phase in &run.phases {
             @let name = escaped(phase.info.task.name());
             details {
@@ -111,7 +172,7 @@ fn details(run: &Run) -> Markup {
                 pre.long { (settings(phase)) }
             }
         }
-        h3 { "Command line" }
+        h3 { "Command line that repeats run " (id) }
         pre.long { (command(&run.info.command)) }
     }
 }
@@ -132,57 +193,4 @@ fn command(words: &[String]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::synthetic;
-    use iolite_model::{Fitness, OpKind, Reason};
-
-    fn run(name: &str) -> Run {
-        let mut run = Run::new(synthetic::run());
-        run.info.command = vec!["iolite".to_owned(), name.to_owned()];
-        let loads = [(OpKind::Read, 20_000.0, 150_000.0, 8192, 0)];
-        run.phases.push(synthetic::phase(0, synthetic::read(name, 8192, 8), &loads));
-        let reason = |fitness, what: &str| Reason::new(fitness, what, name, "1 ms").with_figure(1.0, 1.0);
-        let reasons = vec![reason(Fitness::Fit, "good"), reason(Fitness::Unfit, "bad")];
-        run.verdict = Some(Verdict::of(name, reasons));
-        run
-    }
-
-    #[test]
-    fn the_verdict_is_first_with_its_worst_reason_and_each_chart_has_points() {
-        let page = page(&[run("reads"), run("others")]);
-        let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text} in {page}"));
-        assert!(at("unfit</span> for profile reads") < at("<svg "));
-        assert!(at("<td>bad</td>") < at("<td>good</td>"));
-        assert_eq!(page.matches("<svg ").count(), 3);
-        for series in ["1. reads, read, run", "1. others, read, run"] {
-            assert_eq!(page.matches(series).count(), 4, "{series}");
-        }
-        assert!((0..3).all(|number| page.matches(&format!("id=\"title{number}\"")).count() == 1));
-        assert!(page.contains("iolite reads</pre>") && page.contains("content=\"default-src 'none';"));
-    }
-
-    #[test]
-    fn hostile_names_stay_text_and_nothing_is_loaded() {
-        let hostile = format!("</pre></title><script>alert(\"1\")</script>'\n\u{202e}{}", "x".repeat(10_000));
-        let page = page(&[run(&hostile)]);
-        assert!(!page.contains("<script") && !page.contains("\u{202e}"));
-        assert!(page.contains("&lt;script&gt;alert("));
-        for loads in [" src=", " href=", "url(", "@import"] {
-            assert!(!page.contains(loads), "{loads}");
-        }
-        assert_eq!(page.matches("http").count(), page.matches("http://www.w3.org/2000/svg").count() + 1);
-    }
-
-    #[test]
-    fn a_run_that_measured_nothing_says_so() {
-        let page = page(&[Run::new(synthetic::run())]);
-        assert!(page.contains("nothing to draw") && !page.contains("<svg "));
-    }
-
-    #[test]
-    fn the_command_line_is_quoted_for_a_shell() {
-        let words = ["iolite", "run", "a b", "it's", ""].map(str::to_owned);
-        assert_eq!(command(&words), "iolite run 'a b' 'it'\\''s' ''");
-    }
-}
+mod tests;

@@ -1,5 +1,8 @@
 //! Axes: their range, and ticks at round values.
 
+use iolite_model::Nanos;
+use serde::Serialize;
+
 /// Ticks of a linear axis, about.
 const TICKS: f64 = 6.0;
 
@@ -10,12 +13,29 @@ const FINE_DECADES: i32 = 3;
 const MAX_NINES: i32 = 11;
 
 /// How values are placed on an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// Evenly.
     Linear,
     /// By their logarithm; values are above zero.
     Log,
+}
+
+/// What the values of an axis are, for their labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Numbers.
+    Number,
+    /// Seconds since the start of the run.
+    RunTime,
+    /// Times in nanoseconds.
+    Nanos,
+    /// Quantiles by their number of nines.
+    Nines,
+    /// Places in a list of names.
+    Names,
 }
 
 /// A labelled value.
@@ -38,6 +58,8 @@ pub struct Axis {
     pub high: f64,
     /// How values are placed.
     pub scale: Scale,
+    /// What the values are.
+    pub unit: Unit,
     /// Round values within the range, in order.
     pub ticks: Vec<Tick>,
 }
@@ -57,6 +79,7 @@ impl Axis {
             low: at(0),
             high: at(count),
             scale: Scale::Linear,
+            unit: Unit::Number,
             ticks: ticks.collect(),
         }
     }
@@ -73,7 +96,13 @@ impl Axis {
         let ticks: Vec<Tick> =
             steps[first..=last].iter().map(|at| Tick { at: *at, label: time_label(*at) }).collect();
         let (low, high) = (steps[first], steps[last]);
-        Axis { label: label.to_owned(), low, high, scale: Scale::Log, ticks }
+        Axis { label: label.to_owned(), low, high, scale: Scale::Log, unit: Unit::Nanos, ticks }
+    }
+
+    /// The time since the start of the run: all charts with such an axis may be zoomed together.
+    pub fn run_time(values: impl Iterator<Item = f64>) -> Axis {
+        let axis = Axis::linear("seconds since the start of the run", None, values);
+        Axis { unit: Unit::RunTime, ..axis }
     }
 
     /// An axis of quantiles, placed by the number of nines: 90 % is one unit from 0 %, 99 % two.
@@ -92,7 +121,7 @@ impl Axis {
             ticks.push(Tick { at: f64::from(nines), label });
         }
         ticks.retain(|tick| tick.at <= high);
-        Axis { label: label.to_owned(), low: 0.0, high, scale: Scale::Linear, ticks }
+        Axis { label: label.to_owned(), low: 0.0, high, scale: Scale::Linear, unit: Unit::Nines, ticks }
     }
 
     /// A logarithmic axis with a tick at each of the values, which are above zero.
@@ -102,8 +131,8 @@ impl Axis {
         values.dedup();
         let (low, high) = range(values.iter().copied(), (1.0, 1.0));
         let ticks = values.iter().map(|at| Tick { at: *at, label: number_label(*at, at.min(1.0)) }).collect();
-        let scale = Scale::Log;
-        Axis { label: label.to_owned(), low: low / 1.3, high: high * 1.3, scale, ticks }
+        let (scale, unit) = (Scale::Log, Unit::Number);
+        Axis { label: label.to_owned(), low: low / 1.3, high: high * 1.3, scale, unit, ticks }
     }
 
     /// An axis of names: number N is the middle of the Nth, from 0.
@@ -111,7 +140,21 @@ impl Axis {
         let ticks: Vec<Tick> =
             names.zip(0u32..).map(|(label, at)| Tick { at: f64::from(at), label }).collect();
         let (low, high) = (-0.5, ticks.len().max(1) as f64 - 0.5);
-        Axis { label: label.to_owned(), low, high, scale: Scale::Linear, ticks }
+        Axis { label: label.to_owned(), low, high, scale: Scale::Linear, unit: Unit::Names, ticks }
+    }
+
+    /// A value in words, for tables.
+    pub fn describe(&self, value: f64) -> String {
+        match self.unit {
+            Unit::Number => number_label(value, significant_step(value)),
+            Unit::RunTime => format!("{} s", number_label(value, if value < 100.0 { 0.1 } else { 1.0 })),
+            Unit::Nanos => Nanos(value.round() as u64).to_string(),
+            Unit::Nines => percentile(value),
+            Unit::Names => {
+                let near = self.ticks.iter().find(|tick| (tick.at - value).abs() < 0.5);
+                near.map(|tick| tick.label.clone()).unwrap_or_default()
+            }
+        }
     }
 
     /// Where a value is: 0 at the low end, 1 at the high end, never beyond.
@@ -163,6 +206,20 @@ pub(super) fn number_label(value: f64, step: f64) -> String {
         out.push(digit);
     }
     if fraction.is_empty() { out } else { format!("{out}.{fraction}") }
+}
+
+/// The step with which a number has about four significant digits.
+fn significant_step(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 1.0;
+    }
+    10f64.powf(value.abs().log10().floor() - 3.0).min(1.0)
+}
+
+/// The share that a number of nines stands for.
+fn percentile(nines: f64) -> String {
+    let decimals = if nines < 1.0 { 0 } else { nines.ceil() as usize - 1 };
+    format!("{:.decimals$} %", 100.0 * (1.0 - 10f64.powf(-nines)))
 }
 
 /// Nanoseconds in the largest unit that they fill.

@@ -1,5 +1,7 @@
 //! What a chart consists of, before anything is drawn.
 
+use serde::Serialize;
+
 use super::axis::Axis;
 
 /// A chart: panels one above the other that share their series.
@@ -35,8 +37,35 @@ pub struct Panel {
     pub y: Axis,
     /// The lines of each series, in the order of [`Chart::series`]; where nothing is known, a line is interrupted.
     pub lines: Vec<Vec<Vec<(f64, f64)>>>,
+    /// How the lines are drawn.
+    pub marking: Marking,
     /// Coloured fields behind the lines.
     pub cells: Vec<Cell>,
+    /// Values of the horizontal axis with their intervals.
+    pub marks: Vec<Mark>,
+}
+
+/// How the lines of a panel are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Marking {
+    /// As lines.
+    Lines,
+    /// As lines, with the area between each series and the one before it filled.
+    Bands,
+    /// As bars: each line is a vertical one.
+    Bars,
+}
+
+/// A value of the horizontal axis that is pointed out, with its interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// The value.
+    pub at: f64,
+    /// Lower and upper end of its interval.
+    pub interval: (f64, f64),
+    /// What it is.
+    pub label: String,
 }
 
 /// A coloured field of a panel.
@@ -57,11 +86,11 @@ pub struct Cell {
 impl Panel {
     /// A panel of lines.
     pub fn of_lines(x: Axis, y: Axis, lines: Vec<Vec<Vec<(f64, f64)>>>) -> Panel {
-        Panel { x, y, lines, cells: Vec::new() }
+        Panel { x, y, lines, marking: Marking::Lines, cells: Vec::new(), marks: Vec::new() }
     }
 
     /// A panel of coloured fields.
     pub fn of_cells(x: Axis, y: Axis, cells: Vec<Cell>) -> Panel {
-        Panel { x, y, lines: Vec::new(), cells }
+        Panel { x, y, lines: Vec::new(), marking: Marking::Lines, cells, marks: Vec::new() }
     }
 }

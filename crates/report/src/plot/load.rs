@@ -1,10 +1,14 @@
 //! What more operations in flight, larger ones and another mix bring.
 
-use iolite_model::{Bytes, OpKind};
+use iolite_model::{Bytes, Layer, OpKind, Quantile};
+use iolite_stats::{Knee, KneeFound, SweepConcluded};
 
 use super::axis::{Axis, number_label};
-use super::chart::{Cell, Panel, Series};
+use super::chart::{Cell, Mark, Panel, Series};
 use super::source::{Drawn, Lines, MAX_SERIES, Source, cut, values};
+
+/// Points that a model's curve is drawn by, less one.
+const MODEL_POINTS: u32 = 60;
 
 /// Surfaces at most: below a fifth of the height nothing can be read.
 const MAX_SURFACES: usize = 4;
@@ -62,20 +66,27 @@ fn grouped<'s, 'r, K: PartialEq>(
 
 /// Operations per second, mean and 99th percentile of the response time by operations in flight.
 pub(super) fn sweep(sources: &[Source<'_>]) -> Drawn {
-    let mut groups = grouped(sources, |source| (&source.run.info.id.0, Form::of(source), source.kind));
+    let key = |source: &Source<'_>| {
+        (source.run.info.id.0.clone(), source.phase.info.task.layer(), Form::of(source), source.kind)
+    };
+    let mut groups = grouped(sources, key);
+    // A load that was not varied is no line: where others were, it is left out.
+    let is_varied = |group: &[&Source<'_>]| group.iter().any(|source| depth(source) != depth(group[0]));
+    if groups.iter().any(|(_, group)| is_varied(group)) {
+        groups.retain(|(_, group)| is_varied(group));
+    }
     let note = cut(&mut groups, MAX_SERIES);
-    let line = |figure: &dyn Fn(&Source<'_>) -> Option<f64>| -> Vec<Lines> {
+    let line = |figure: &dyn Fn(&Load<'_>) -> Option<f64>| -> Vec<Lines> {
         let of_group = |group: &[&Source<'_>]| {
-            let points = group.iter().filter_map(|source| Some((depth(source), figure(source)?)));
-            let mut points: Vec<(f64, f64)> = points.collect();
-            points.sort_by(|one, other| one.0.total_cmp(&other.0));
-            vec![points]
+            let points = loads(group);
+            let points = points.iter().filter_map(|load| Some((load.depth, figure(load)?)));
+            vec![points.collect()]
         };
         groups.iter().map(|(_, group)| of_group(group)).collect()
     };
-    let rates = line(&|source| Some(source.figures().0));
-    let means = line(&|source| source.figures().1);
-    let tails = line(&|source| source.quantile(0.99));
+    let rates = line(&|load| Some(load.rate()));
+    let means = line(&|load| load.mean());
+    let tails = line(&|load| load.p99());
     let x = Axis::steps("operations in flight", values(&rates, |point| point.0));
     let top = Axis::linear("operations per second", Some(0.0), values(&rates, |point| point.1));
     let middle = Axis::log_time("mean response time", values(&means, |point| point.1));
@@ -84,14 +95,123 @@ pub(super) fn sweep(sources: &[Source<'_>]) -> Drawn {
         let below = Axis::log_time("99th percentile of the response time", values(&tails, |point| point.1));
         panels.push(Panel::of_lines(x, below, tails));
     }
-    let name =
-        |(run, form, kind): &(&String, Form, OpKind)| Series { run: (*run).clone(), name: form.name(*kind) };
+    let name = |(run, layer, form, kind): &(String, Layer, Form, OpKind)| {
+        let within = if *layer == Layer::Database { "database: " } else { "" };
+        Series { run: run.clone(), name: format!("{within}{}", form.name(*kind)) }
+    };
+    let mut series: Vec<Series> = groups.iter().map(|(key, _)| name(key)).collect();
+    for knee in knees(sources) {
+        let free = series.len() < MAX_SERIES;
+        if free {
+            series.push(Series { run: knee.run.clone(), name: format!("{}: model", knee.name) });
+        }
+        add_knee(&mut panels, &knee, free);
+    }
     Drawn {
         title: "Operations per second and response time by load",
-        about: "Operations per second and response time by the number of operations in flight",
-        series: groups.iter().map(|(key, _)| name(key)).collect(),
+        about: "Operations per second and response time by the number of operations in flight; knees with their 95 % intervals \
+                and models where they were searched for",
+        series,
         panels,
         note,
+    }
+}
+
+/// The phases of the same load.
+struct Load<'a> {
+    depth: f64,
+    sources: Vec<&'a Source<'a>>,
+}
+
+/// The phases of a group by their load, the smallest first.
+fn loads<'a>(group: &[&'a Source<'a>]) -> Vec<Load<'a>> {
+    let mut loads: Vec<Load<'a>> = Vec::new();
+    for source in group {
+        match loads.iter_mut().find(|load| load.depth == depth(source)) {
+            Some(load) => load.sources.push(source),
+            None => loads.push(Load { depth: depth(source), sources: vec![source] }),
+        }
+    }
+    loads.sort_by(|one, other| one.depth.total_cmp(&other.depth));
+    loads
+}
+
+impl Load<'_> {
+    /// Operations per second over all the time.
+    fn rate(&self) -> f64 {
+        let sum = |of: &dyn Fn(&Source<'_>) -> f64| self.sources.iter().map(|source| of(source)).sum::<f64>();
+        let operations = sum(&|source| source.phase.totals.operations(source.kind) as f64);
+        let seconds = sum(&|source| source.phase.totals.measured as f64 / 1e9);
+        if seconds > 0.0 { operations / seconds } else { 0.0 }
+    }
+
+    /// Mean of all operations.
+    fn mean(&self) -> Option<f64> {
+        let weighted = self.sources.iter().filter_map(|source| {
+            let operations = source.phase.totals.operations(source.kind) as f64;
+            Some((operations, operations * source.figures().1?))
+        });
+        let (operations, sum) = weighted.fold((0.0, 0.0), |all, each| (all.0 + each.0, all.1 + each.1));
+        (operations > 0.0).then(|| sum / operations)
+    }
+
+    /// The 99th percentile of all operations.
+    fn p99(&self) -> Option<f64> {
+        let mut all = self.sources[0].response.clone();
+        self.sources[1..].iter().for_each(|source| all.merge(source.response));
+        (all.count() > 0).then(|| all.quantile(Quantile(0.99)).0.max(1) as f64)
+    }
+}
+
+/// A knee of a run.
+struct RunKnee {
+    run: String,
+    name: String,
+    knee: Knee,
+    /// Largest number of operations in flight it rests on.
+    max: f64,
+}
+
+/// The knees that the runs have found.
+fn knees(sources: &[Source<'_>]) -> Vec<RunKnee> {
+    let mut knees: Vec<RunKnee> = Vec::new();
+    for source in sources {
+        let run = &source.run.info.id.0;
+        if knees.iter().any(|had| had.run == *run) {
+            continue;
+        }
+        let max = |phases: &dyn Fn(u32) -> bool| {
+            let own = source.run.phases.iter().filter(|phase| phases(phase.info.index));
+            own.map(|phase| f64::from(phase.info.task.concurrency())).fold(1.0, f64::max)
+        };
+        let searches = source.run.concluded::<KneeFound>().map(|found| {
+            let max = max(&|index| found.phases.contains(&index));
+            RunKnee { run: run.clone(), name: found.name, knee: found.knee, max }
+        });
+        let sweeps = source.run.concluded::<SweepConcluded>().filter_map(|swept| {
+            Some(RunKnee { run: run.clone(), name: swept.tool, knee: swept.knee?, max: max(&|_| true) })
+        });
+        knees.extend(searches.chain(sweeps));
+    }
+    knees
+}
+
+/// Marks the knee in all panels, and draws its model in the first one where there is a series for it.
+fn add_knee(panels: &mut [Panel], found: &RunKnee, with_model: bool) {
+    for (number, panel) in panels.iter_mut().enumerate() {
+        let knee = &found.knee;
+        panel.marks.push(Mark {
+            at: f64::from(knee.concurrency),
+            interval: (f64::from(knee.low), f64::from(knee.high)),
+            label: format!("knee of {}: {} ({} to {})", found.name, knee.concurrency, knee.low, knee.high),
+        });
+        if !with_model {
+            continue;
+        }
+        let at = |step: u32| found.max.powf(f64::from(step) / f64::from(MODEL_POINTS));
+        let point = |step| (at(step), knee.model.throughput(at(step)));
+        let line = (0..=MODEL_POINTS).map(point).filter(|point| point.1.is_finite()).collect();
+        panel.lines.push(if number == 0 { vec![line] } else { Vec::new() });
     }
 }
 

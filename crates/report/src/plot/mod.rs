@@ -4,9 +4,13 @@
 
 mod axis;
 mod chart;
+mod data;
+mod database;
 mod heatmap;
 mod load;
 mod of_run;
+mod percentiles;
+mod readings;
 mod repeats;
 mod source;
 mod svg;
@@ -15,8 +19,9 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
-pub use axis::{Axis, Scale, Tick};
-pub use chart::{Cell, Chart, Panel, Series};
+pub use axis::{Axis, Scale, Tick, Unit};
+pub use chart::{Cell, Chart, Mark, Marking, Panel, Series};
+pub use data::data;
 pub use of_run::{PlotError, PlotKind, chart};
 pub use svg::svg;
 pub use terminal::terminal;

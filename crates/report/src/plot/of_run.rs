@@ -6,8 +6,8 @@ use iolite_stats::{Histogram, PhaseResult, Point};
 
 use super::axis::Axis;
 use super::chart::{Chart, Panel, Series};
-use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, released, values};
-use super::{heatmap, load, repeats};
+use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, cut, released, values};
+use super::{database, heatmap, load, percentiles, readings, repeats};
 
 /// Buckets of a histogram per power of ten.
 const BUCKETS: f64 = 20.0;
@@ -34,6 +34,40 @@ pub enum PlotKind {
     Compare,
     /// Runs one after the other: each phase of the same name.
     Trend,
+    /// Percentiles of the response times over the course of each phase.
+    Percentiles,
+    /// Operations asked of a database, beside what the database and its devices counted.
+    Database,
+    /// CPU time of the host over the course of the run.
+    Cpu,
+    /// What the devices did over the course of the run.
+    Devices,
+    /// Shares of the time in which tasks waited for a resource.
+    Pressure,
+    /// Memory of the host over the course of the run.
+    Memory,
+}
+
+impl PlotKind {
+    /// As typed and in pages: `timeline`, `histogram`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PlotKind::Timeline => "timeline",
+            PlotKind::Histogram => "histogram",
+            PlotKind::Cdf => "cdf",
+            PlotKind::Heatmap => "heatmap",
+            PlotKind::Sweep => "sweep",
+            PlotKind::Surface => "surface",
+            PlotKind::Compare => "compare",
+            PlotKind::Trend => "trend",
+            PlotKind::Percentiles => "percentiles",
+            PlotKind::Database => "database",
+            PlotKind::Cpu => "cpu",
+            PlotKind::Devices => "devices",
+            PlotKind::Pressure => "pressure",
+            PlotKind::Memory => "memory",
+        }
+    }
 }
 
 /// Why there is no chart.
@@ -42,6 +76,14 @@ pub enum PlotError {
     /// No phase has measured anything.
     #[error("nothing to draw: no operation of {0} succeeded")]
     Empty(String),
+    /// Nothing was sampled, or no database was used.
+    #[error("nothing to draw: {runs} recorded no values for the chart `{chart}`")]
+    NotRecorded {
+        /// The runs.
+        runs: String,
+        /// Title of the chart.
+        chart: &'static str,
+    },
 }
 
 /// A chart of runs, overlaid.
@@ -49,58 +91,112 @@ pub enum PlotError {
 /// # Errors
 /// No operation succeeded in a measured phase.
 pub fn chart(runs: &[Run], kind: PlotKind) -> Result<Chart, PlotError> {
+    if let Some(drawn) = recorded(runs, kind) {
+        if drawn.panels.is_empty() {
+            return Err(PlotError::NotRecorded { runs: names(runs), chart: drawn.title });
+        }
+        let description = format!("{}, {} series.", drawn.about, drawn.series.len());
+        return Ok(drawn.chart(description));
+    }
     let mut sources: Vec<Source<'_>> = runs.iter().flat_map(of_run).collect();
     if sources.is_empty() {
-        let runs: Vec<_> = runs.iter().map(|run| run.info.id.0.as_str()).collect();
-        let names =
-            if runs.len() == 1 { format!("run {}", runs[0]) } else { format!("runs {}", runs.join(", ")) };
-        return Err(PlotError::Empty(names));
+        return Err(PlotError::Empty(names(runs)));
     }
     let drawn = match kind {
-        PlotKind::Timeline | PlotKind::Histogram | PlotKind::Cdf => by_source(&mut sources, kind),
         PlotKind::Heatmap => heatmap::heatmap(&sources),
+        PlotKind::Percentiles => percentiles::percentiles(&sources),
         PlotKind::Sweep => load::sweep(&sources),
         PlotKind::Surface => load::surface(&sources),
         PlotKind::Compare => repeats::compare(&sources),
         PlotKind::Trend => repeats::trend(&sources),
+        kind => by_source(&mut sources, kind),
     };
-    Ok(Chart {
-        title: drawn.title.to_owned(),
-        description: described(drawn.about, &sources),
-        series: drawn.series,
-        panels: drawn.panels,
-        note: drawn.note,
+    let description = described(drawn.about, &sources);
+    Ok(drawn.chart(description))
+}
+
+/// What a run recorded besides its operations; `None` of the kinds that draw operations.
+fn recorded(runs: &[Run], kind: PlotKind) -> Option<Drawn> {
+    Some(match kind {
+        PlotKind::Database => database::database(runs),
+        PlotKind::Cpu => readings::cpu(runs),
+        PlotKind::Devices => readings::devices(runs),
+        PlotKind::Pressure => readings::pressure(runs),
+        PlotKind::Memory => readings::memory(runs),
+        _ => return None,
     })
 }
 
-/// A series for each source.
+fn names(runs: &[Run]) -> String {
+    let runs: Vec<_> = runs.iter().map(|run| run.info.id.0.as_str()).collect();
+    if runs.len() == 1 { format!("run {}", runs[0]) } else { format!("runs {}", runs.join(", ")) }
+}
+
+/// A series for each source; of more than can be distinguished, one for all phases that did the same.
 fn by_source(sources: &mut Vec<Source<'_>>, kind: PlotKind) -> Drawn {
     let all = sources.len();
     if kind != PlotKind::Timeline && sources.iter().any(|source| source.response.count() > 0) {
         sources.retain(|source| source.response.count() > 0);
     }
     let unknown = all - sources.len();
-    let known = sources.len();
-    sources.truncate(MAX_SERIES);
+    let mut groups = grouped(sources);
+    let is_pooled = groups.len() < sources.len();
+    let cut = cut(&mut groups, MAX_SERIES);
     let (title, about, panels) = match kind {
-        PlotKind::Histogram => histogram(sources),
-        PlotKind::Cdf => cdf(sources),
-        _ => timeline(sources),
+        PlotKind::Histogram => histogram(&groups),
+        PlotKind::Cdf => cdf(&groups),
+        _ => timeline(&groups),
     };
-    let note = match (known > sources.len(), unknown) {
-        (true, _) => Some(format!("{} of {all} series are drawn: the first ones.", sources.len())),
+    let note = cut.or_else(|| match (is_pooled, unknown) {
+        (true, _) => Some(
+            "Phases that did the same are one series; only their main kind of operation is drawn.".into(),
+        ),
         (false, 0) => None,
         (false, _) => Some(format!("{unknown} of {all} series have no histogram.")),
+    });
+    Drawn { title, about, series: groups.iter().map(|group| named(group)).collect(), panels, note }
+}
+
+/// Sources that are one series.
+type Group<'s, 'r> = Vec<&'s Source<'r>>;
+
+/// Each source on its own; of too many, those of the main kind of each phase, by run, name and number of operations in flight.
+fn grouped<'s, 'r>(sources: &'s [Source<'r>]) -> Vec<Group<'s, 'r>> {
+    if sources.len() <= MAX_SERIES {
+        return sources.iter().map(|source| vec![source]).collect();
+    }
+    let mut groups: Vec<Group<'s, 'r>> = Vec::new();
+    let key = |source: &Source<'_>| {
+        let task = &source.phase.info.task;
+        (source.run.info.id.0.clone(), task.name().to_owned(), task.concurrency(), source.kind)
     };
-    let name = |source: &Source<'_>| {
-        let number = u64::from(source.phase.info.index) + 1;
-        format!("{number}. {}, {}", source.phase.info.task.name(), source.kind.name())
+    for source in sources.iter().filter(|source| source.kind == source.phase.main_kind()) {
+        match groups.iter_mut().find(|group| key(group[0]) == key(source)) {
+            Some(group) => group.push(source),
+            None => groups.push(vec![source]),
+        }
+    }
+    groups
+}
+
+fn named(group: &Group<'_, '_>) -> Series {
+    let (first, task) = (group[0], &group[0].phase.info.task);
+    let number = u64::from(first.phase.info.index) + 1;
+    let several = match group.len() {
+        1 => String::new(),
+        phases => format!(", {} in flight ({phases} phases)", task.concurrency()),
     };
-    let series = sources
-        .iter()
-        .map(|source| Series { run: source.run.info.id.0.clone(), name: name(source) })
-        .collect();
-    Drawn { title, about, series, panels, note }
+    Series {
+        run: first.run.info.id.0.clone(),
+        name: format!("{number}. {}, {}{several}", task.name(), first.kind.name()),
+    }
+}
+
+/// The response times of all sources of a group together.
+fn pooled(group: &Group<'_, '_>) -> Histogram {
+    let mut all = group[0].response.clone();
+    group[1..].iter().for_each(|source| all.merge(source.response));
+    all
 }
 
 /// What a run has measured: its phases in the order of their numbers, and the kinds of operation of each.
@@ -136,25 +232,15 @@ fn described(about: &str, sources: &[Source<'_>]) -> String {
     )
 }
 
-fn timeline(sources: &[Source<'_>]) -> (&'static str, &'static str, Vec<Panel>) {
+fn timeline(groups: &[Group<'_, '_>]) -> (&'static str, &'static str, Vec<Panel>) {
     let (mut rates, mut means): (Vec<Lines>, Vec<Lines>) = (Vec::new(), Vec::new());
-    for source in sources {
-        let mut start = released(source);
-        let (mut rate, mut mean) = (Vec::new(), vec![Vec::new()]);
-        for point in source.phase.totals.series.iter().filter(|point| point.seconds > 0.0) {
-            let middle = start + point.seconds / 2.0;
-            start += point.seconds;
-            rate.push((middle, point.operations[source.kind] as f64 / point.seconds));
-            match (mean_response(point, source.kind), mean.last_mut()) {
-                (Some(response), Some(line)) => line.push((middle, response)),
-                _ => mean.push(Vec::new()),
-            }
-        }
-        rates.push(vec![rate]);
-        mean.retain(|line| !line.is_empty());
-        means.push(mean);
+    for group in groups {
+        let courses = group.iter().map(|source| over_time(source));
+        let (rate, mean): (Lines, Vec<Lines>) = courses.unzip();
+        rates.push(rate);
+        means.push(mean.concat());
     }
-    let x = Axis::linear("seconds since the start of the run", None, values(&rates, |point| point.0));
+    let x = Axis::run_time(values(&rates, |point| point.0));
     let top = Axis::linear("operations per second", Some(0.0), values(&rates, |point| point.1));
     let below = Axis::log_time("mean response time", values(&means, |point| point.1));
     let panels = vec![Panel::of_lines(x.clone(), top, rates), Panel::of_lines(x, below, means)];
@@ -165,13 +251,30 @@ fn timeline(sources: &[Source<'_>]) -> (&'static str, &'static str, Vec<Panel>) 
     )
 }
 
+/// Operations per second and mean response time of a phase; the latter is interrupted where nothing completed.
+fn over_time(source: &Source<'_>) -> (Vec<(f64, f64)>, Lines) {
+    let mut start = released(source);
+    let (mut rate, mut mean) = (Vec::new(), vec![Vec::new()]);
+    for point in source.phase.totals.series.iter().filter(|point| point.seconds > 0.0) {
+        let middle = start + point.seconds / 2.0;
+        start += point.seconds;
+        rate.push((middle, point.operations[source.kind] as f64 / point.seconds));
+        match (mean_response(point, source.kind), mean.last_mut()) {
+            (Some(response), Some(line)) => line.push((middle, response)),
+            _ => mean.push(Vec::new()),
+        }
+    }
+    mean.retain(|line| !line.is_empty());
+    (rate, mean)
+}
+
 fn mean_response(point: &Point, kind: OpKind) -> Option<f64> {
     let operations = point.operations[kind];
     (operations > 0).then(|| (point.response_sum[kind] as f64 / operations as f64).max(1.0))
 }
 
-fn histogram(sources: &[Source<'_>]) -> (&'static str, &'static str, Vec<Panel>) {
-    let lines: Vec<Lines> = sources.iter().map(|source| vec![steps(source.response)]).collect();
+fn histogram(groups: &[Group<'_, '_>]) -> (&'static str, &'static str, Vec<Panel>) {
+    let lines: Vec<Lines> = groups.iter().map(|group| vec![steps(&pooled(group))]).collect();
     let x = Axis::log_time(RESPONSE, values(&lines, |point| point.0));
     let y = Axis::linear("% of the operations", Some(0.0), values(&lines, |point| point.1));
     let about = "Share of the operations by response time, in twenty buckets for each power of ten";
@@ -200,8 +303,8 @@ fn steps(response: &Histogram) -> Vec<(f64, f64)> {
     outline
 }
 
-fn cdf(sources: &[Source<'_>]) -> (&'static str, &'static str, Vec<Panel>) {
-    let lines: Vec<Lines> = sources.iter().map(|source| vec![quantiles(source.response)]).collect();
+fn cdf(groups: &[Group<'_, '_>]) -> (&'static str, &'static str, Vec<Panel>) {
+    let lines: Vec<Lines> = groups.iter().map(|group| vec![quantiles(&pooled(group))]).collect();
     let high = values(&lines, |point| point.0).fold(1.0, f64::max);
     let x = Axis::nines("share of the operations that took at most this time", high);
     let y = Axis::log_time(RESPONSE, values(&lines, |point| point.1));
@@ -295,9 +398,20 @@ mod tests {
             let loads = [(OpKind::Read, 2_000.0, 150_000.0, 8192, 0)];
             many.phases.push(synthetic::phase(index, synthetic::read("r", 8192, 8), &loads));
         }
+        // Those that did the same are one.
+        let pooled = super::chart(&[many.clone()], PlotKind::Cdf).unwrap();
+        let names: Vec<_> = pooled.series.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names, ["1. reads, read", "2. mixed, read", "3. r, read, 8 in flight (58 phases)"]);
+        assert!(pooled.note.unwrap().starts_with("Phases that did the same"));
+        let timeline = super::chart(&[many.clone()], PlotKind::Timeline).unwrap();
+        assert_eq!(timeline.panels[0].lines[2].len(), 58);
+        for index in 60..120 {
+            let loads = [(OpKind::Read, 2_000.0, 150_000.0, 8192, 0)];
+            many.phases.push(synthetic::phase(index, synthetic::read(&format!("r{index}"), 8192, 8), &loads));
+        }
         let chart = chart(&[many], PlotKind::Cdf).unwrap();
         assert_eq!((chart.series.len(), chart.panels[0].lines.len()), (MAX_SERIES, MAX_SERIES));
-        assert!(chart.note.unwrap().starts_with("32 of 61 series"));
+        assert!(chart.note.unwrap().starts_with("32 of 63 series"));
         let empty = super::chart(&[Run::new(synthetic::run())], PlotKind::Cdf).unwrap_err().to_string();
         assert!(empty.starts_with("nothing to draw: no operation of run 2026"), "{empty}");
     }

@@ -4,7 +4,7 @@ use iolite_model::{OpKind, Quantile};
 use iolite_results::Run;
 use iolite_stats::{Histogram, PhaseResult};
 
-use super::chart::{Panel, Series};
+use super::chart::{Chart, Panel, Series};
 
 /// Series of a chart at most; beyond, nobody can distinguish them.
 pub(super) const MAX_SERIES: usize = 32;
@@ -32,7 +32,27 @@ pub(super) struct Drawn {
     pub(super) note: Option<String>,
 }
 
+impl Drawn {
+    /// The chart, with the sentence that stands for it.
+    pub(super) fn chart(self, description: String) -> Chart {
+        Chart {
+            title: self.title.to_owned(),
+            description,
+            series: self.series,
+            panels: self.panels,
+            note: self.note,
+        }
+    }
+}
+
 impl Source<'_> {
+    /// What is drawn of it, with phase, kind of operation and run.
+    pub(super) fn label(&self, what: &str) -> String {
+        let number = u64::from(self.phase.info.index) + 1;
+        let (name, run) = (self.phase.info.task.name(), &self.run.info.id.0);
+        format!("{what}: {number}. {name}, {}, run {run}", self.kind.name())
+    }
+
     /// A quantile of the response times; `None` where they were not recorded one by one.
     pub(super) fn quantile(&self, share: f64) -> Option<f64> {
         (self.response.count() > 0).then(|| self.response.quantile(Quantile(share)).0.max(1) as f64)
@@ -61,6 +81,53 @@ pub(super) fn released(source: &Source<'_>) -> f64 {
     // Where the clock was set back meanwhile, the phase's own start counts.
     let start = clock.filter(|at| *at >= info.started).unwrap_or(info.started);
     start.0.saturating_add(info.task.ramp().0) as f64 / 1e9
+}
+
+/// Sources of the same run and kind that follow one another in time.
+pub(super) struct Lane<'s, 'r>(pub(super) Vec<&'s Source<'r>>);
+
+impl<'s, 'r> Lane<'s, 'r> {
+    /// The sources with response times, in as few lanes as they fit in.
+    pub(super) fn of(sources: &'s [Source<'r>]) -> Vec<Lane<'s, 'r>> {
+        let mut known: Vec<&Source<'r>> =
+            sources.iter().filter(|source| source.response.count() > 0).collect();
+        known.sort_by(|one, other| released(one).total_cmp(&released(other)));
+        let mut lanes: Vec<Lane<'s, 'r>> = Vec::new();
+        for source in known {
+            let fits = |lane: &&mut Lane<'s, 'r>| {
+                let last = lane.0[lane.0.len() - 1];
+                let end = released(last) + last.phase.totals.measured as f64 / 1e9;
+                let same = std::ptr::eq(last.run, source.run) && last.kind == source.kind;
+                same && released(source) >= end
+            };
+            match lanes.iter_mut().find(fits) {
+                Some(lane) => lane.0.push(source),
+                None => lanes.push(Lane(vec![source])),
+            }
+        }
+        lanes
+    }
+
+    /// What is drawn of it.
+    pub(super) fn label(&self) -> String {
+        let first = self.0[0];
+        match self.0.len() {
+            1 => first.label(RESPONSE),
+            phases => {
+                format!("{RESPONSE}: {} of {phases} phases, run {}", first.kind.name(), first.run.info.id.0)
+            }
+        }
+    }
+
+    /// The sections of all its phases: begin and end in seconds since the start of the run, and response times.
+    pub(super) fn sections(&self) -> Vec<Vec<(f64, f64, &'r Histogram)>> {
+        let of_source = |source: &&Source<'r>| {
+            let start = released(source);
+            let sections = source.phase.totals.responses_over_time(source.kind);
+            sections.map(|(begin, end, response)| (start + begin, start + end, response)).collect()
+        };
+        self.0.iter().map(of_source).collect()
+    }
 }
 
 pub(super) fn values(lines: &[Lines], of: fn(&(f64, f64)) -> f64) -> impl Iterator<Item = f64> {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::styler::escaped;
 
 use super::axis::{Axis, Tick};
-use super::chart::{Cell, Chart, Panel, Series};
+use super::chart::{Cell, Chart, Mark, Marking, Panel, Series};
 
 /// Characters of a line of the legend, and of a name in full.
 const LEGEND_CHARACTERS: usize = 44;
@@ -29,6 +29,9 @@ const LEGEND_LINE: f64 = 17.0;
 /// Lines of different colours before the dashes change.
 const COLORS: usize = 8;
 
+/// Colours of areas.
+const FILLS: usize = 5;
+
 /// Points of a line at most that are drawn as dots, too.
 const MAX_DOTTED: usize = 24;
 
@@ -43,6 +46,9 @@ text{font-family:system-ui,sans-serif;font-size:12px;fill:#222}\
 .line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}\
 .dot{stroke-width:6}.dark{fill:#111}.bright{fill:#fff}\
 .c0{stroke:#0072b2}.c1{stroke:#d55e00}.c2{stroke:#009e73}.c3{stroke:#cc79a7}\
+.f0{fill:#0072b2}.f1{fill:#d55e00}.f2{fill:#009e73}.f3{fill:#cc79a7}.f4{fill:#e69f00}\
+.area{fill-opacity:.15;stroke:none}.bar{stroke-width:10;stroke-linecap:butt}\
+.mark{stroke:#888;stroke-dasharray:4 3}.interval{fill:#888}\
 .c4{stroke:#e69f00}.c5{stroke:#56b4e9}.c6{stroke:#000}.c7{stroke:#c9b800}\
 @media (prefers-color-scheme:dark){text{fill:#ddd}.note{fill:#aaa}.back{fill:#16181c}\
 .grid{stroke:#33363c}.c0{stroke:#3a9bd9}.c6{stroke:#fff}.c7{stroke:#f0e442}}";
@@ -103,6 +109,12 @@ fn drawn(panel: &Panel, series: &[Series], (top, bottom): (f64, f64), is_last: b
     for cell in &panel.cells {
         out += &field(cell, (across(cell.x.0), across(cell.x.1)), (down(cell.y.1), down(cell.y.0)));
     }
+    let place = |(x, y): &(f64, f64)| (across(*x), down(*y));
+    out += &marks(panel, &across, (top, bottom));
+    if panel.marking == Marking::Bands {
+        out += &areas(panel, &place);
+    }
+    let is_bars = panel.marking == Marking::Bars;
     for (number, (lines, series)) in panel.lines.iter().zip(series).enumerate() {
         let (mut path, mut dots) = (String::new(), String::new());
         for line in lines {
@@ -111,17 +123,57 @@ fn drawn(panel: &Panel, series: &[Series], (top, bottom): (f64, f64), is_last: b
                 let _ = write!(path, "{command}{:.1} {:.1}", across(*x), down(*y));
             }
             // Few points are dots, too: a line of no length has round ends.
-            if line.len() <= MAX_DOTTED {
+            if line.len() <= MAX_DOTTED && panel.marking == Marking::Lines {
                 line.iter().for_each(|(x, y)| {
                     let _ = write!(dots, "M{:.1} {:.1}h0", across(*x), down(*y));
                 });
             }
         }
         let name = text(&format!("{}, run {}", series.name, series.run), NAME_CHARACTERS);
-        let _ = writeln!(out, "<path {} d=\"{path}\"><title>{name}</title></path>", stroke(number));
+        let look = if is_bars { format!("class=\"bar c{}\"", number % COLORS) } else { stroke(number) };
+        let _ = writeln!(out, "<path {look} d=\"{path}\"><title>{name}</title></path>");
         if !dots.is_empty() {
             let color = number % COLORS;
             let _ = writeln!(out, "<path class=\"line dot c{color}\" d=\"{dots}\"/>");
+        }
+    }
+    out
+}
+
+/// Values of the horizontal axis that are pointed out, with their intervals; each has a height of its own.
+fn marks(panel: &Panel, across: &dyn Fn(f64) -> f64, (top, bottom): (f64, f64)) -> String {
+    let mut out = String::new();
+    for (number, Mark { at, interval, label }) in panel.marks.iter().enumerate() {
+        let (low, high, at) = (across(interval.0), across(interval.1), across(*at));
+        let y = top + 8.0 + 14.0 * number as f64;
+        let label = text(label, NAME_CHARACTERS);
+        let _ = writeln!(
+            out,
+            "<path class=\"mark\" d=\"M{at:.1} {top}V{bottom}\"/>\n\
+             <rect class=\"interval\" x=\"{low:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"5\"><title>{label}</title></rect>",
+            (high - low).max(3.0)
+        );
+        out += &words(high.max(at) + 6.0, y + 6.0, "note", "start", &label);
+    }
+    out
+}
+
+/// The areas between each series and the one before it, wherever both are known.
+fn areas(panel: &Panel, place: &dyn Fn(&(f64, f64)) -> (f64, f64)) -> String {
+    let mut out = String::new();
+    for (number, pair) in panel.lines.windows(2).enumerate() {
+        let mut path = String::new();
+        for (lower, upper) in pair[0].iter().zip(&pair[1]) {
+            let known = |point: &&(f64, f64)| lower.iter().find(|below| below.0 == point.0);
+            for known_run in upper.split(|point| known(&point).is_none()).filter(|run| run.len() > 1) {
+                let back = known_run.iter().rev().filter_map(|point| known(&point));
+                let points = known_run.iter().chain(back).map(place);
+                let points: Vec<String> = points.map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+                let _ = write!(path, "M{}Z", points.join("L"));
+            }
+        }
+        if !path.is_empty() {
+            let _ = writeln!(out, "<path class=\"area f{}\" d=\"{path}\"/>", (number + 1) % FILLS);
         }
     }
     out

@@ -1,7 +1,11 @@
 use super::{PlotKind, chart, svg, terminal};
 use crate::synthetic;
-use iolite_model::{Access, Mix, Nanos, OpKind, RunId};
+use iolite_model::{
+    Access, Bytes, Concluded, DatabaseUse, DeviceCounters, Event, Mix, Nanos, OpKind, Physical, Reading,
+    ReadingValue, RunId, Sink as _,
+};
 use iolite_results::Run;
+use iolite_stats::{Knee, KneeFound, LoadPoint};
 
 /// A sweep with a mixed phase at its end, so much faster than usual.
 fn run(id: &str, started: u64, faster: f64) -> Run {
@@ -17,7 +21,85 @@ fn run(id: &str, started: u64, faster: f64) -> Run {
     let task = synthetic::file("mixed", Mix::ReadPercent(70), Access::Random, 16384, 4);
     let loads = [(OpKind::Read, 7_000.0, 90_000.0, 16384, 0), (OpKind::Write, 3_000.0, 900_000.0, 16384, 0)];
     run.phases.push(synthetic::phase(3, task, &loads));
+    let points: Vec<LoadPoint> = [1, 2, 4, 8, 16].map(|depth| point(depth, faster)).to_vec();
+    let knee = Knee::fit(&points, 1).unwrap();
+    let found = KneeFound { name: "read 8 KiB".into(), phases: vec![0, 1, 2], knee };
+    run.conclusions.push(Concluded::of(&found));
+    run.database_use.insert(3, usage());
+    (0..60).for_each(|second| sampled(&mut run, second));
     run
+}
+
+fn point(depth: u32, faster: f64) -> LoadPoint {
+    let throughput = 8_000.0 * faster * f64::from(depth) / (1.0 + 0.2 * f64::from(depth));
+    LoadPoint { concurrency: depth, throughput, throughput_se: 10.0, response: f64::from(depth) / throughput }
+}
+
+fn usage() -> DatabaseUse {
+    let device =
+        DeviceCounters { reads: 9_000, read: Bytes::MIB, writes: 4_000, written: Bytes::MIB, flushes: 700 };
+    let database = Physical { data_reads: Some(9_100), log_syncs: Some(650), ..Physical::default() };
+    DatabaseUse {
+        phase: 3,
+        data_device: Some(device),
+        log_device: None,
+        database,
+        writer_active: None,
+        observed: Nanos(10 * Nanos::SECOND.0),
+        tool_cpu: Nanos(1),
+        host_cpu: None,
+    }
+}
+
+fn sampled(run: &mut Run, second: u64) {
+    let at = second as f64;
+    let mut read = |probe: &'static str, subject: &str, values: &[(&'static str, f64)]| {
+        run.event(&Event::Reading(Reading {
+            probe: probe.into(),
+            subject: subject.into(),
+            at: Nanos(second * Nanos::SECOND.0),
+            values: values.iter().map(|(name, value)| ReadingValue::counter(*name, *value)).collect(),
+        }));
+    };
+    read("cpu", "", &[("user_seconds", at), ("system_seconds", 0.5 * at)]);
+    read("pressure", "io", &[("some_seconds", 0.25 * at)]);
+    read("memory", "", &[("dirty_bytes", 1e8 + 1e6 * at), ("available_bytes", 8e9)]);
+    let device =
+        [("reads", 900.0 * at), ("writes", 0.0), ("read_bytes", 7e6 * at), ("busy_seconds", 0.5 * at)];
+    read("device", "vda", &device);
+}
+
+#[test]
+fn a_knee_is_marked_and_its_model_is_drawn_through_the_points() {
+    let chart = chart(&[run("20261123T060000-1", 0, 1.0)], PlotKind::Sweep).unwrap();
+    assert!(chart.panels.iter().all(|panel| panel.marks.len() == 1), "{chart:?}");
+    let place = chart.series.iter().position(|series| series.name == "read 8 KiB: model").unwrap();
+    let model = &chart.panels[0].lines[place][0];
+    assert!(model.len() > 20 && (model.last().unwrap().0 - 16.0).abs() < 1e-9, "{model:?}");
+    let measured = point(16, 1.0).throughput;
+    assert!((model.last().unwrap().1 / measured - 1.0).abs() < 0.1, "{model:?}");
+}
+
+#[test]
+fn counters_become_rates_and_what_nothing_sampled_is_refused() {
+    let devices = chart(&[run("20261123T060000-1", 0, 1.0)], PlotKind::Devices).unwrap();
+    let labels: Vec<_> = devices.panels.iter().map(|panel| panel.y.label.as_str()).collect();
+    assert_eq!(labels, ["MiB per second", "operations per second", "% of the time busy"]);
+    let read = devices.series.iter().position(|series| series.name == "vda read").unwrap();
+    let rates = &devices.panels[1].lines[read][0];
+    assert!(rates.len() == 59 && rates.iter().all(|point| (point.1 - 900.0).abs() < 1e-6), "{rates:?}");
+    let silent = Run::new(synthetic::run());
+    let error = chart(&[silent], PlotKind::Devices).unwrap_err().to_string();
+    assert!(error.contains("recorded no values for the chart `Devices`"), "{error}");
+}
+
+#[test]
+fn the_database_is_compared_with_what_its_device_counted() {
+    let chart = chart(&[run("20261123T060000-1", 0, 1.0)], PlotKind::Database).unwrap();
+    let labels: Vec<_> = chart.panels.iter().map(|panel| panel.y.label.as_str()).collect();
+    assert_eq!(labels, ["reads", "writes (asked for: sets)", "syncs (asked for: commits)"]);
+    let value = |by: usize| chart.panels[0].lines[by].first().map(|bar| bar[1].1);
+    assert_eq!((value(1), value(2), value(3)), (Some(9_100.0), Some(9_000.0), None));
 }
 
 #[test]
@@ -32,6 +114,12 @@ fn every_kind_is_drawn_as_before() {
         ("surface", PlotKind::Surface),
         ("compare", PlotKind::Compare),
         ("trend", PlotKind::Trend),
+        ("percentiles", PlotKind::Percentiles),
+        ("database", PlotKind::Database),
+        ("cpu", PlotKind::Cpu),
+        ("devices", PlotKind::Devices),
+        ("pressure", PlotKind::Pressure),
+        ("memory", PlotKind::Memory),
     ] {
         let chart = chart(&runs, kind).unwrap();
         let drawn = chart.panels.iter().map(|panel| panel.lines.len() + panel.cells.len());
