@@ -61,7 +61,7 @@ pub(crate) fn run(args: &ObserveArgs) -> anyhow::Result<Exit> {
         // Nothing is written into the directory.
         directory: &std::env::temp_dir(),
         results: setup::usable_results(args.output.results.clone())?,
-        view: setup::view(setup::live(args.output.quiet), args.duration),
+        view: setup::view(setup::asked_view(&args.output)?, args.duration),
     };
     let schedule = Schedule { interval: args.interval, max_cpu: Some(MAX_CPU) };
     let mut session = Session::begin_sampling(setup::run_info(storage), setup, schedule, &control)?;

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use iolite_engine::{Control, NamedDevice, Overwriting, remove_leftovers};
 use iolite_model::{Bytes, JobTask, Nanos, RunInfo, Storage, Task, View};
 use iolite_report::prometheus::Prometheus;
-use iolite_report::{Live, LiveKind};
+use iolite_report::{Live, LiveKind, Screen};
 use iolite_session::{Session, Setup};
 
 use crate::exit::UsageError;
 use crate::output;
 use crate::shared_args::OutputArgs;
+use crate::signals;
 
 /// A run that begins now on this storage.
 pub(crate) fn run_info(storage: Storage) -> RunInfo {
@@ -34,7 +35,7 @@ pub(crate) fn begin<'a>(
 ) -> anyhow::Result<Session<'a>> {
     clear_leftovers(directory, output.quiet);
     let results = usable_results(output.results.clone())?;
-    let view = served(view(live(output.quiet), duration), output.prometheus)?;
+    let view = served(view(asked_view(output)?, duration), output.prometheus)?;
     let setup = Setup { directory, results, view };
     Session::begin(run_info(storage), setup, control)
 }
@@ -131,8 +132,36 @@ pub(crate) fn live(quiet: bool) -> LiveKind {
     }
 }
 
-/// The view of a run that takes about `duration`.
+/// As [`live`], or the whole terminal where that is asked for.
+///
+/// # Errors
+/// There is no terminal.
+pub(crate) fn view_kind(quiet: bool, full_screen: bool) -> Result<LiveKind, UsageError> {
+    match live(quiet) {
+        LiveKind::Terminal { color } if full_screen => Ok(LiveKind::Screen { color }),
+        _ if full_screen => {
+            let message = "--live needs a terminal on standard error: omit it, or use --prometheus to watch the run from elsewhere";
+            Err(UsageError::new(message))
+        }
+        kind => Ok(kind),
+    }
+}
+
+/// How the progress of a run is shown.
+///
+/// # Errors
+/// The full screen is asked for where there is no terminal.
+pub(crate) fn asked_view(output: &OutputArgs) -> Result<LiveKind, UsageError> {
+    view_kind(output.quiet, output.live)
+}
+
+/// The view of a run that takes about `duration`. The full screen takes the terminal; where it can't, the bar is drawn.
 pub(crate) fn view(kind: LiveKind, duration: Nanos) -> Box<dyn View> {
+    if let LiveKind::Screen { color } = kind
+        && let Ok(screen) = Screen::start(color, duration, signals::interrupt)
+    {
+        return Box::new(screen);
+    }
     Box::new(Live::new(kind, duration))
 }
 

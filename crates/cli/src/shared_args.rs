@@ -22,6 +22,10 @@ pub(crate) struct OutputArgs {
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
+    /// Show the run on the whole terminal: rates, percentiles, heat map of response times, devices, warnings; ? shows the keys
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) live: bool,
+
     /// Serve current values for Prometheus at http://ADDRESS/metrics; ADDRESS is a port on the loopback interface, or HOST:PORT
     #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
     pub(crate) prometheus: Option<SocketAddr>,

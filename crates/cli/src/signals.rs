@@ -24,6 +24,12 @@ pub(crate) fn interrupt_flag() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
+/// Does what Ctrl-C does, for a view that has taken the keyboard.
+pub(crate) fn interrupt() {
+    // It can only fail for a signal that there is not.
+    let _ = signal_hook::low_level::raise(SIGINT);
+}
+
 /// A flag as [`interrupt_flag`]'s, for a command that has to undo something at its end: further signals do not end the
 /// program before.
 ///

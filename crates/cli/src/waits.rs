@@ -80,7 +80,7 @@ fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
         let message = format!("{url} does not report waits: only PostgreSQL, MariaDB and MySQL do");
         return Err(UsageError::new(message).into());
     };
-    let (storage, live) = (watch.storage().clone(), setup::live(args.output.quiet));
+    let (storage, live) = (watch.storage().clone(), setup::asked_view(&args.output)?);
     let results = args.output.results.clone();
     let mut session = setup::begin_elsewhere(storage, results, live, args.duration, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("waits", url.to_string())));

@@ -27,6 +27,11 @@ pub enum LiveKind {
         /// In colour.
         color: bool,
     },
+    /// The whole terminal: see [`crate::Screen`]; a bar where there is none.
+    Screen {
+        /// In colour.
+        color: bool,
+    },
     /// A line on standard error at the end of each phase, without control characters.
     Plain,
     /// Nothing.
@@ -76,7 +81,9 @@ impl Live {
     /// A live view; `budget` is the time that the whole run may take, 0 where nobody knows.
     pub fn new(kind: LiveKind, budget: Nanos) -> Live {
         match kind {
-            LiveKind::Terminal { color } => Live::bar(ProgressDrawTarget::stderr(), color, budget),
+            LiveKind::Terminal { color } | LiveKind::Screen { color } => {
+                Live::bar(ProgressDrawTarget::stderr(), color, budget)
+            }
             LiveKind::Plain => Live::lines(Box::new(std::io::stderr())),
             LiveKind::Quiet => Live::of(Shown::Quiet),
         }
@@ -302,7 +309,7 @@ pub(crate) fn bar(
 }
 
 /// The phase's name with its load.
-fn label(task: &Task) -> String {
+pub(crate) fn label(task: &Task) -> String {
     let name = escaped(task.name());
     match task {
         Task::File(task) if let Some(rate) = task.asked_rate() => format!("{name}, {rate} IOPS asked"),

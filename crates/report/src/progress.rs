@@ -55,7 +55,9 @@ impl Progress {
     /// A view of `what`, for example `making the blocks`.
     pub fn new(kind: LiveKind, what: &str, unit: ProgressUnit) -> Progress {
         match kind {
-            LiveKind::Terminal { color } => Progress::bar(ProgressDrawTarget::stderr(), color, what, unit),
+            LiveKind::Terminal { color } | LiveKind::Screen { color } => {
+                Progress::bar(ProgressDrawTarget::stderr(), color, what, unit)
+            }
             LiveKind::Plain => Progress::lines(Box::new(std::io::stderr()), what, unit),
             LiveKind::Quiet => Progress::of(View::Quiet, what, unit),
         }

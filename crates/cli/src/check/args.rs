@@ -78,4 +78,8 @@ pub(crate) struct CheckArgs {
     /// Print no progress, and at the end only the warnings and the verdict
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    /// Show the run on the whole terminal: rates, percentiles, heat map of response times, devices, warnings; ? shows the keys
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) live: bool,
 }

@@ -30,6 +30,7 @@ pub(super) struct Options {
     pub(super) results: Option<PathBuf>,
     pub(super) json: bool,
     pub(super) quiet: bool,
+    pub(super) view: iolite_report::LiveKind,
 }
 
 impl Options {
@@ -77,6 +78,7 @@ impl Options {
             results: args.results,
             json: args.json,
             quiet: args.quiet,
+            view: setup::view_kind(args.quiet, args.live)?,
         })
     }
 
@@ -97,11 +99,6 @@ impl Options {
             cpus: self.run.host.cpus,
             seed: self.run.started_unix.0,
         }
-    }
-
-    /// Whether progress is drawn, reported in lines, or kept to itself.
-    pub(super) fn live(&self) -> iolite_report::LiveKind {
-        setup::live(self.quiet)
     }
 }
 

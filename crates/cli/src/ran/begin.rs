@@ -51,8 +51,8 @@ pub(super) fn begin<'a>(
 ) -> anyhow::Result<Session<'a>> {
     let storage = database.storage().clone();
     let plan = args.writes.accept_in_database(plan, &storage, args.quiet)?;
-    let mut session =
-        setup::begin_elsewhere(storage, args.results.clone(), setup::live(args.quiet), duration, control)?;
+    let live = setup::view_kind(args.quiet, args.live)?;
+    let mut session = setup::begin_elsewhere(storage, args.results.clone(), live, duration, control)?;
     session.plan_writes(&plan);
     database.warn(&mut session, args.controller_cache);
     Ok(session)

@@ -125,6 +125,10 @@ pub(crate) struct SessionArgs {
     /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    /// Show the run on the whole terminal: rates, percentiles, heat map of response times, devices, warnings; ? shows the keys
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) live: bool,
 }
 
 impl SessionArgs {

@@ -24,7 +24,7 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let whole = Nanos(each.saturating_mul(args.repeat.into()));
     let site = open(&args.database, &args.load, args.users, &control)?;
     let mut session =
-        begin(&site, args.output.results.clone(), setup::live(args.output.quiet), whole, &control)?;
+        begin(&site, args.output.results.clone(), setup::asked_view(&args.output)?, whole, &control)?;
     plan(&mut session, &site, &args.load, whole, args.output.quiet)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c", "")));
     let extent =

@@ -28,7 +28,7 @@ pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
     let task = task(&site, &args.load, extent);
     let mut procedure = UserSweep::new(task, args.users, args.response, args.all).map_err(UsageError::new)?;
     let mut session =
-        begin(&site, args.output.results.clone(), setup::live(args.output.quiet), whole, &control)?;
+        begin(&site, args.output.results.clone(), setup::asked_view(&args.output)?, whole, &control)?;
     plan(&mut session, &site, &args.load, whole, args.output.quiet)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c-sweep", "")));
     let failure = session.drive(&mut procedure, &mut &site).err();

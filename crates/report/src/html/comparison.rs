@@ -4,6 +4,7 @@ use iolite_results::Run;
 use iolite_results::comparison::{Comparison, FigureComparison, Finding, PartComparison};
 use maud::{Markup, html};
 
+use super::charts::charts;
 use crate::comparison::{answered, percent, sentence};
 use crate::styler::escaped;
 
@@ -25,7 +26,7 @@ pub fn compared(comparison: &Comparison, runs: &[Run]) -> Markup {
         }
         h2 { "Figures" }
         @for part in &comparison.parts { (table(part)) }
-        section id="charts" { h2 { "Charts" } (super::charts(runs)) }
+        section id="charts" { h2 { "Charts" } (charts(runs)) }
     }
 }
 

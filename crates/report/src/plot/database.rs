@@ -11,10 +11,16 @@ use super::source::{Drawn, Lines, values};
 /// Phases drawn at most.
 const MAX_PHASES: usize = 24;
 
+/// What each of [`COUNTED_BY`] counted.
+type Counted = [Option<u64>; 4];
+
+/// One of the figures.
+type OfCounts = fn(&Counts) -> Counted;
+
 const COUNTED_BY: [&str; 4] = ["asked for", "database", "device of the data", "device of the log"];
 
 /// Panels, and what each of [`COUNTED_BY`] counted for it.
-const PANELS: [(&str, fn(&Counts) -> [Option<u64>; 4]); 3] = [
+const PANELS: [(&str, OfCounts); 3] = [
     ("reads", |counts| counts.reads),
     ("writes (asked for: sets)", |counts| counts.writes),
     ("syncs (asked for: commits)", |counts| counts.syncs),
@@ -23,9 +29,9 @@ const PANELS: [(&str, fn(&Counts) -> [Option<u64>; 4]); 3] = [
 /// Counts of a phase, by who counted.
 struct Counts {
     name: String,
-    reads: [Option<u64>; 4],
-    writes: [Option<u64>; 4],
-    syncs: [Option<u64>; 4],
+    reads: Counted,
+    writes: Counted,
+    syncs: Counted,
 }
 
 impl Counts {
@@ -93,7 +99,7 @@ fn natural(name: &str) -> (u64, &str) {
 }
 
 /// The bars of one figure; `None` where nobody counted any.
-fn panel(phases: &[Counts], x: &Axis, label: &str, of: fn(&Counts) -> [Option<u64>; 4]) -> Option<Panel> {
+fn panel(phases: &[Counts], x: &Axis, label: &str, of: OfCounts) -> Option<Panel> {
     let bars = |by: usize| -> Lines {
         let offset = (by as f64 - 1.5) * 0.18;
         let bar = |(place, counts): (usize, &Counts)| {

@@ -112,7 +112,7 @@ fn drawn(panel: &Panel, series: &[Series], (top, bottom): (f64, f64), is_last: b
     let place = |(x, y): &(f64, f64)| (across(*x), down(*y));
     out += &marks(panel, &across, (top, bottom));
     if panel.marking == Marking::Bands {
-        out += &areas(panel, &place);
+        out += &areas(panel, place);
     }
     let is_bars = panel.marking == Marking::Bars;
     for (number, (lines, series)) in panel.lines.iter().zip(series).enumerate() {
@@ -159,7 +159,7 @@ fn marks(panel: &Panel, across: &dyn Fn(f64) -> f64, (top, bottom): (f64, f64)) 
 }
 
 /// The areas between each series and the one before it, wherever both are known.
-fn areas(panel: &Panel, place: &dyn Fn(&(f64, f64)) -> (f64, f64)) -> String {
+fn areas(panel: &Panel, place: impl Fn(&(f64, f64)) -> (f64, f64)) -> String {
     let mut out = String::new();
     for (number, pair) in panel.lines.windows(2).enumerate() {
         let mut path = String::new();
@@ -167,7 +167,7 @@ fn areas(panel: &Panel, place: &dyn Fn(&(f64, f64)) -> (f64, f64)) -> String {
             let known = |point: &&(f64, f64)| lower.iter().find(|below| below.0 == point.0);
             for known_run in upper.split(|point| known(&point).is_none()).filter(|run| run.len() > 1) {
                 let back = known_run.iter().rev().filter_map(|point| known(&point));
-                let points = known_run.iter().chain(back).map(place);
+                let points = known_run.iter().chain(back).map(&place);
                 let points: Vec<String> = points.map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
                 let _ = write!(path, "M{}Z", points.join("L"));
             }

@@ -1,0 +1,133 @@
+//! The full-screen view in a terminal (a pseudo-terminal of script(1), util-linux).
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use common::{IOLITE, TestDirectory};
+
+const ENTERED: &str = "\u{1b}[?1049h";
+const LEFT: &str = "\u{1b}[?1049l";
+
+/// A terminal of 110 columns and 32 rows with a run in it.
+struct Terminal {
+    child: Child,
+    output: Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Terminal {
+    /// Starts a run of writes for this time; `None`, with the reason printed, without script(1).
+    fn start(place: &TestDirectory, runtime: &str) -> Option<Terminal> {
+        if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
+            eprintln!("skipped: script(1) is not installed (Debian: bsdutils)");
+            return None;
+        }
+        let job = place.root.path().join("job.toml");
+        let text = format!(
+            "[[tasks]]\n[tasks.io]\nname = 'writes'\nmix = 'write'\nbackend = 'sync'\nstop.runtime = '{runtime}'\n\
+             target.file = {{ name = 'data', size = '1MiB', create = true }}\ninterval = '100ms'\n"
+        );
+        std::fs::write(&job, text).unwrap();
+        let command = format!(
+            "stty rows 32 cols 110; exec {IOLITE} run {} --live --directory {} --results {}",
+            job.display(),
+            place.data().display(),
+            place.results().display()
+        );
+        let mut child = Command::new("script")
+            .args(["--quiet", "--return", "--flush", "--command", &command, "/dev/null"])
+            .env("TERM", "xterm-256color")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, output) = channel();
+        let mut out = child.stdout.take().unwrap();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 65536];
+            while let Ok(read @ 1..) = out.read(&mut bytes) {
+                if sender.send(bytes[..read].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Some(Terminal { child, output, seen: String::new() })
+    }
+
+    /// Waits until a text has been drawn after what was waited for before.
+    fn wait_for(&mut self, text: &str) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                self.seen.drain(..at + text.len());
+                return;
+            }
+            assert!(Instant::now() < deadline, "{text:?} is not shown: {:?}", self.seen);
+            if let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(200)) {
+                self.seen += &String::from_utf8_lossy(&bytes);
+            }
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        let input = self.child.stdin.as_mut().unwrap();
+        input.write_all(keys.as_bytes()).unwrap();
+        input.flush().unwrap();
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_screen_is_left_and_the_run_kept() {
+    let place = TestDirectory::new();
+    let Some(mut terminal) = Terminal::start(&place, "6s") else { return };
+    terminal.wait_for(ENTERED);
+    terminal.wait_for("operations per second");
+    terminal.press("?");
+    terminal.wait_for("keys");
+    terminal.press("x");
+    terminal.press("q");
+    terminal.wait_for("keep the run going");
+    terminal.press("k");
+    terminal.wait_for(LEFT);
+    // What is printed at the end of every run.
+    terminal.wait_for("writes");
+    terminal.wait_for("while it ran");
+    assert!(terminal.child.wait().unwrap().success());
+    assert_eq!(place.ask::<String>("SELECT ending FROM run"), "completed");
+}
+
+#[test]
+fn the_run_is_ended_from_the_screen() {
+    let place = TestDirectory::new();
+    let Some(mut terminal) = Terminal::start(&place, "120s") else { return };
+    terminal.wait_for("operations per second");
+    terminal.press("q");
+    terminal.wait_for("end the run");
+    terminal.press("e");
+    terminal.wait_for(LEFT);
+    terminal.wait_for("INTERRUPTED");
+    terminal.child.wait().unwrap();
+    assert_eq!(place.ask::<String>("SELECT ending FROM run"), "interrupted");
+}
+
+#[test]
+fn without_a_terminal_it_is_refused() {
+    let place = TestDirectory::new();
+    let mut command = place.check(&place.data(), &["--live"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(common::stderr(&output).contains("--live needs a terminal"), "{}", common::stderr(&output));
+}

@@ -1,0 +1,77 @@
+//! Which charts a page shows.
+
+use iolite_results::Run;
+use maud::{Markup, html};
+
+use super::figure;
+use crate::plot::{Axis, Chart, PlotKind, Unit, chart};
+use crate::styler::escaped;
+
+/// Charts of all runs together, in the order of the page. What has not been measured has none.
+const OF_OPERATIONS: [PlotKind; 8] = [
+    PlotKind::Timeline,
+    PlotKind::Percentiles,
+    PlotKind::Heatmap,
+    PlotKind::Histogram,
+    PlotKind::Cdf,
+    PlotKind::Sweep,
+    PlotKind::Surface,
+    PlotKind::Database,
+];
+
+/// Charts of several runs.
+const OF_RUNS: [PlotKind; 2] = [PlotKind::Compare, PlotKind::Trend];
+
+/// Charts of what was sampled meanwhile.
+const SAMPLED: [PlotKind; 4] = [PlotKind::Cpu, PlotKind::Devices, PlotKind::Pressure, PlotKind::Memory];
+
+/// The charts of all runs; the reason where nothing can be drawn.
+pub(super) fn charts(runs: &[Run]) -> Markup {
+    let several = if runs.len() > 1 { &OF_RUNS[..] } else { &[] };
+    let mut drawn: Vec<_> =
+        OF_OPERATIONS.iter().chain(several).map(|kind| (*kind, chart(runs, *kind))).collect();
+    // Of several runs each has its own: curves of different runs would hide each other.
+    for run in runs {
+        drawn.extend(SAMPLED.iter().map(|kind| (*kind, chart(std::slice::from_ref(run), *kind))));
+    }
+    let first_error = drawn.iter().find_map(|(_, chart)| chart.as_ref().err()).map(ToString::to_string);
+    let charts = drawn.into_iter().filter_map(|(kind, chart)| Some((kind, chart.ok()?)));
+    let mut charts: Vec<_> = charts.filter(|(kind, chart)| is_worthwhile(*kind, chart)).collect();
+    share_time(&mut charts);
+    html! {
+        @if let Some(error) = first_error.filter(|_| charts.is_empty()) { p { (escaped(error)) } } @else {
+            p.with-script hidden {
+                "Drag across a chart to zoom, double-click to show all of it. With the keyboard: arrow keys move through the values, "
+                kbd { "+" } " and " kbd { "-" } " zoom, " kbd { "0" } " shows all. The names below a chart switch its series on and off."
+            }
+            p.with-script hidden {
+                label { input id="link-time" type="checkbox" checked; " Zoom all time axes together" }
+            }
+            @for (number, (kind, chart)) in charts.iter().enumerate() { (figure::figure(*kind, chart, number)) }
+        }
+    }
+}
+
+/// Whether a chart shows more than the others do: of a single load there is no curve, and of a single size no surface.
+fn is_worthwhile(kind: PlotKind, chart: &Chart) -> bool {
+    match kind {
+        PlotKind::Sweep => {
+            chart.panels.iter().any(|panel| panel.lines.iter().flatten().any(|line| line.len() > 1))
+        }
+        PlotKind::Surface => {
+            chart.panels.iter().any(|panel| panel.x.ticks.len() > 1 && panel.y.ticks.len() > 1)
+        }
+        _ => true,
+    }
+}
+
+/// Gives all axes of time the same range, so that what is above one another happened at the same time.
+fn share_time(charts: &mut [(PlotKind, Chart)]) {
+    let panels = charts.iter_mut().flat_map(|(_, chart)| &mut chart.panels);
+    let mut axes: Vec<&mut Axis> =
+        panels.map(|panel| &mut panel.x).filter(|axis| axis.unit == Unit::RunTime).collect();
+    let end = axes.iter().map(|axis| axis.high).fold(0.0, f64::max);
+    for axis in &mut axes {
+        **axis = Axis::run_time([0.0, end].into_iter());
+    }
+}
