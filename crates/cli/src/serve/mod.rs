@@ -6,8 +6,7 @@ mod query;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -20,10 +19,7 @@ use crate::{output, setup, signals};
 use access::{Access, Admission};
 use pages::Page;
 
-/// Threads that answer: the pages of large runs take a while.
-const THREADS: usize = 4;
-
-/// How often a thread checks whether the program is to end.
+/// How often it is checked whether the program is to end.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 const EXAMPLES: &str = "\
@@ -55,7 +51,7 @@ pub(crate) struct ServeArgs {
     results: Option<PathBuf>,
 }
 
-/// Serves the stored runs until a signal ends it.
+/// Serves the stored runs until a signal ends it, one request after the other: it is for the browsers of a few users.
 ///
 /// # Errors
 /// There are no results, or nothing can listen at the address.
@@ -78,13 +74,12 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let address = server.server_addr().to_ip().unwrap_or(args.listen);
     let access = Access::new(address, args.token).context("cannot create a token")?;
     output::print(&format!("serving {} at {}\n", results.display(), access.url()))?;
-    let service = Arc::new(Service { server, access, results, ended });
-    let threads = (0..THREADS).map(|_| {
-        let service = service.clone();
-        std::thread::spawn(move || service.work())
-    });
-    for thread in threads.collect::<Vec<_>>() {
-        let _ = thread.join();
+    let service = Service { server, access, results };
+    while !ended.load(Ordering::Relaxed) {
+        // An error of a connection concerns that one only.
+        if let Ok(Some(request)) = service.server.recv_timeout(PATIENCE) {
+            service.answer(request);
+        }
     }
     Ok(Exit::Fit)
 }
@@ -94,19 +89,9 @@ struct Service {
     server: Server,
     access: Access,
     results: PathBuf,
-    ended: Arc<AtomicBool>,
 }
 
 impl Service {
-    fn work(&self) {
-        while !self.ended.load(Ordering::Relaxed) {
-            // An error of a connection concerns that one only.
-            if let Ok(Some(request)) = self.server.recv_timeout(PATIENCE) {
-                self.answer(request);
-            }
-        }
-    }
-
     fn answer(&self, request: Request) {
         let page = if matches!(request.method(), Method::Get | Method::Head) {
             let header = |name: &'static str| {
