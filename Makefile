@@ -6,16 +6,20 @@
 # make dist   what is delivered, in dist/: static binary, Debian package, manual pages, completions, checksums; tries the package
 # make        the program, target/release/iolite
 
-.PHONY: build test bench truth faults fuzz dist needs
+.PHONY: build test lint bench truth faults fuzz dist needs
 build:
 	cargo build --release
 
-test: needs
+# What the tests need is installed while lints run.
+test:
+	@$(MAKE) --no-print-directory needs & needs=$$!; $(MAKE) --no-print-directory lint; status=$$?; wait $$needs && exit $$status
+	.ci/run_tests
+
+lint:
 	cargo fmt --all --check
 	.ci/deny
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked -q
-	.ci/run_tests
 
 bench:
 	@.ci/needs fio:fio taskset:util-linux
