@@ -10,7 +10,6 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -282,74 +281,6 @@ fn files_below_a_directory_are_read_as_fio_reads_them() {
             (code, amounts)
         });
         assert_eq!(came[0], came[1], "{more}");
-    }
-}
-
-/// fio's methods whose data both sides verify. Not among them is sha256: see docs/fio.md.
-const METHODS: [&str; 15] = [
-    "md5", "crc64", "crc32", "crc32c", "crc16", "crc7", "sha1", "sha512", "sha3-224", "sha3-256", "sha3-384",
-    "sha3-512", "xxhash", "meta", "pattern",
-];
-
-fn verifying(method: &str, more: &str) -> Vec<String> {
-    let pattern = if method == "pattern" { "--verify_pattern=0xdeadbeef12" } else { "" };
-    words(&format!("--name=x --filename=data --size=64k --bs=4k --verify={method} {pattern} {more}"))
-}
-
-#[test]
-fn data_that_one_writes_the_other_verifies() {
-    if !fio_is_installed() {
-        return;
-    }
-    let place = TestDirectory::new();
-    for method in METHODS {
-        for (writer, reader) in [(Program::Ours, Program::Theirs), (Program::Theirs, Program::Ours)] {
-            let directory = folder(&place, "exchange");
-            let written = run(writer, &directory, &verifying(method, "--rw=write --do_verify=0"));
-            assert!(written.status.success(), "{method} by {writer:?}: {}", stderr(&written));
-            let read = run(reader, &directory, &verifying(method, "--rw=read"));
-            assert!(read.status.success(), "{method} written by {writer:?}: {}", stderr(&read));
-        }
-    }
-}
-
-/// What is done to a file's data.
-type Spoil = fn(&fs::File);
-
-#[test]
-fn corruption_is_found_by_both_whoever_wrote_the_data() {
-    if !fio_is_installed() {
-        return;
-    }
-    let place = TestDirectory::new();
-    let spoil: [(&str, Spoil); 4] = [
-        ("flipped bit", |file| {
-            let mut byte = [0];
-            file.read_exact_at(&mut byte, 8999).unwrap();
-            file.write_all_at(&[byte[0] ^ 4], 8999).unwrap();
-        }),
-        ("swapped blocks", |file| {
-            let (mut one, mut other) = ([0; 4096], [0; 4096]);
-            file.read_exact_at(&mut one, 4096).unwrap();
-            file.read_exact_at(&mut other, 8192).unwrap();
-            file.write_all_at(&other, 4096).unwrap();
-            file.write_all_at(&one, 8192).unwrap();
-        }),
-        ("zeroed block", |file| file.write_all_at(&[0; 4096], 12_288).unwrap()),
-        ("foreign block", |file| file.write_all_at(&[b'x'; 4096], 0).unwrap()),
-    ];
-    for (what, spoil) in spoil {
-        for writer in [Program::Ours, Program::Theirs] {
-            let directory = folder(&place, "spoiled");
-            assert!(
-                run(writer, &directory, &verifying("crc32c", "--rw=write --do_verify=0")).status.success()
-            );
-            spoil(&fs::File::options().read(true).write(true).open(directory.join("data")).unwrap());
-            for reader in [Program::Ours, Program::Theirs] {
-                let read = run(reader, &directory, &verifying("crc32c", "--rw=read"));
-                assert!(!read.status.success(), "{what}, written by {writer:?}, read by {reader:?}");
-            }
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use iolite_model::{Access, BackendKind, Ending, FileTask, Mix, OpKind, Sink, Target, TracedKinds};
+use iolite_model::{Access, BackendKind, Ending, FileTask, Mix, OpKind, Sink, Target, TracedKinds, Verify};
 use iolite_sys::clock::Clock;
 use iolite_sys::mapping;
 use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
@@ -21,7 +21,7 @@ use crate::placement;
 use crate::rate;
 use crate::target::Targets;
 use crate::validate::validate;
-use crate::verify::{Checker, Subject, Unchecked, Verification, can_be_created};
+use crate::verify::{Checker, FioState, Subject, Unchecked, Verification, can_be_created};
 use crate::watch::{Unwatched, Watcher};
 
 /// Runs a task as [`run_file_task`](crate::run_file_task) does, on back ends of the caller's making instead of its own: the way
@@ -121,8 +121,13 @@ impl Phase {
             let reason = "the null target does not store data, so it cannot be verified: remove `verify`, or use a file";
             return Err(EngineError::Task { task: task.name, reason: reason.into() });
         }
-        if let Some(state) = task.verify.as_ref().and_then(|verify| verify.state.as_deref()) {
+        let keeps = task.verify.as_ref().filter(|verify| !verify.fio_state);
+        if let Some(state) = keeps.and_then(|verify| verify.state.as_deref()) {
             can_be_created(state)?;
+        }
+        if let Some(Verify { only: true, fio_state: true, state: Some(state), .. }) = &task.verify {
+            // The phase repeats the writes that the state counts.
+            task.stop.operations = Some(FioState::load(state)?.completed_writes());
         }
         let targets = Targets::open(&mut task, scratch, control)?;
         Phase::new(task, number, targets)
@@ -238,6 +243,9 @@ impl Phase {
         let (depth, writes) = (plan.depth, self.task.mix.writes());
         let failed = |source| self.no_backend(source);
         let again = files.clone();
+        if self.task.verify.as_ref().is_some_and(|verify| verify.only) {
+            return self.measure(Null::new(block), plan, start);
+        }
         match self.task.backend {
             // validate() has seen to it that these have no files.
             BackendKind::Null | BackendKind::Busy(_) => self.measure(Null::new(block), plan, start),

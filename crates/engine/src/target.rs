@@ -214,7 +214,8 @@ pub(crate) fn access_of(task: &FileTask) -> Access {
 
 /// Whether the task changes its target.
 pub(crate) fn writes_to(task: &FileTask) -> bool {
-    changes(task.mix) || task.backend == BackendKind::Fallocate
+    let only_verified = task.verify.as_ref().is_some_and(|verify| verify.only);
+    !only_verified && (changes(task.mix) || task.backend == BackendKind::Fallocate)
 }
 
 /// Whether operations of this mix change what they go to.

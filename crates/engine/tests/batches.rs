@@ -133,8 +133,7 @@ fn on_a_file(backend: BackendKind, batch: Batch) -> Option<Detail> {
             anyone: false,
             after: true,
             block: Bytes(0),
-            offsets: Vec::new(),
-            state: None,
+            ..Verify::default()
         }),
         durability: WriteDurability::synced(SyncRule::fdatasync(64)),
         ..task(batch)

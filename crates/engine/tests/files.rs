@@ -483,8 +483,7 @@ fn verify(reads: bool, anyone: bool, after: bool) -> Verify {
         anyone,
         after,
         block: Bytes(0),
-        offsets: Vec::new(),
-        state: None,
+        ..Verify::default()
     }
 }
 

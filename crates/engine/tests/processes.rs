@@ -105,8 +105,7 @@ fn processes_inherit_every_file() {
         anyone: false,
         after: true,
         block: Bytes(0),
-        offsets: Vec::new(),
-        state: None,
+        ..Verify::default()
     };
     let task = FileTask {
         target: Target::Files(FilesTarget { remove: true, ..FilesTarget::of(files) }),

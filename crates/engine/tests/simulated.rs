@@ -170,8 +170,7 @@ fn what_the_program_does_with_data_is_not_service_time() {
             anyone: false,
             after: false,
             block: Bytes(0),
-            offsets: Vec::new(),
-            state: None,
+            ..iolite_model::Verify::default()
         };
         let mut task = sim_task(64 << 20, Arrival::Closed, Stop { operations: Some(200), ..Stop::default() });
         (task.block, task.concurrency, task.mix) = (Bytes::MIB, 16, Mix::ReadPercent(50));

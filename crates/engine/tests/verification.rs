@@ -32,8 +32,7 @@ fn verify(check: Checksum) -> Verify {
         anyone: false,
         after: true,
         block: Bytes(0),
-        offsets: Vec::new(),
-        state: None,
+        ..Verify::default()
     }
 }
 

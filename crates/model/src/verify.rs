@@ -36,9 +36,52 @@ pub struct Verify {
     /// Positions in the pattern ([`Fill::Pattern`](crate::Fill::Pattern)) of eight bytes each that contain the offset of the unit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offsets: Vec<u32>,
+    /// Position in a unit of the header and checksum of fio's formats (fio's `verify_offset`); 0 for its start. They are swapped
+    /// with the data there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub header_at: Bytes,
+    /// Units that were trimmed must be zeros; otherwise they are not compared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trimmed_zeros: bool,
+    /// Nothing is read, written or trimmed in the phase: `after` it, what it would have written is verified, whichever run has
+    /// written it (fio's `verify_only`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only: bool,
+    /// Wrong units, and what is known of their correct contents, are saved in files beside the target
+    /// (fio's `verify_dump`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dump: bool,
     /// File in which the verification state is saved, for verification at a later time; it must not exist yet.
     #[serde(default)]
     pub state: Option<PathBuf>,
+    /// The state is saved in fio's form, at the end, and replaces an earlier one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fio_state: bool,
+}
+
+fn is_zero(bytes: &Bytes) -> bool {
+    bytes.0 == 0
+}
+
+impl Default for Verify {
+    /// Whole blocks by CRC-32C, never compared.
+    fn default() -> Verify {
+        Verify {
+            check: Checksum::Crc32c,
+            unit: Bytes(0),
+            reads: false,
+            anyone: false,
+            after: false,
+            block: Bytes(0),
+            offsets: Vec::new(),
+            header_at: Bytes(0),
+            trimmed_zeros: false,
+            only: false,
+            dump: false,
+            state: None,
+            fio_state: false,
+        }
+    }
 }
 
 /// The checksum of a unit.

@@ -463,7 +463,8 @@ fn verify(verify: &Verify) -> String {
         (false, true) => " (completely after the phase)",
         (false, false) => "",
     };
-    format!("verified by {}{when}", verify.check.name())
+    let only = if verify.only { ", nothing being read or written in the phase" } else { "" };
+    format!("verified by {}{when}{only}", verify.check.name())
 }
 
 /// What is not as by default.
@@ -649,7 +650,7 @@ mod tests {
             concurrency: 32,
             batch: Batch { submit: 4, complete_min: 2, complete_max: 8, low: 16 },
             arrival: Arrival::PoissonBytes(Bandwidth(50e6)),
-            verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, anyone: false, after: true, block: Bytes(0), offsets: Vec::new(), state: None }),
+            verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, anyone: false, after: true, ..Verify::default() }),
             stop: Stop { runtime: Some(Nanos::SECOND), loops: Some(2), worker_operations: Some(12_345), ..Stop::default() },
             ramp: Nanos::SECOND, durability: WriteDurability::synced(SyncRule { every: 8, method: SyncMethod::FileRange }), start: Start { delay: Nanos::SECOND, ..Start::default() }, ..FileTask::default() }), @"
         70 % reads and 30 % writes of 4 KiB to 64 KiB in steps of 4 KiB (reads), 8 KiB (100 %) (writes) at multiples of 4 KiB, at random in zones of 1 MiB, 1 GiB in each, 1 KiB apart, each worker 1 GiB further on, on one file per worker: log (1 GiB, created for the run, growing)

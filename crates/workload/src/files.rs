@@ -253,8 +253,7 @@ mod tests {
             anyone: false,
             after: true,
             block: Bytes(0),
-            offsets: Vec::new(),
-            state: None,
+            ..Verify::default()
         };
         let verified = FileTask { verify: Some(verify), mix: Mix::Write, ..plain.clone() };
         assert_eq!(file_starts(&verified), [0, 12288, 20480]);

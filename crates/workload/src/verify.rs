@@ -22,7 +22,7 @@ mod fio;
 mod marks;
 mod wrong;
 
-use iolite_model::Checksum;
+use iolite_model::{Bytes, Checksum};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
@@ -115,6 +115,31 @@ impl Seal {
     pub fn with_pattern(mut self, pattern: &[u8], offsets: &[u32]) -> Seal {
         self.fio = self.fio.map(|fio| fio.with_pattern(pattern, offsets));
         self
+    }
+
+    /// The same for units of fio's whose header is in this place.
+    ///
+    /// # Errors
+    /// It cannot be there.
+    pub fn with_header_at(mut self, place: Bytes) -> Result<Seal, WorkloadError> {
+        let at = usize::try_from(place.0).unwrap_or(usize::MAX);
+        let fits = match self.check {
+            Checksum::Fio(check) => FioSeal::can_have_header_at(check, self.unit, at),
+            _ => at == 0,
+        };
+        WorkloadError::unless(
+            fits,
+            || format!("the header is {} bytes from the start of a unit of {} bytes", place.0, self.unit),
+            "header and checksum, which fio's formats have there, are swapped with other data of the unit",
+            "specify at least 176, and larger units",
+        )?;
+        self.fio = self.fio.map(|fio| fio.with_header_at(at));
+        Ok(self)
+    }
+
+    /// The contents of a unit at `offset`, where they follow from that alone: an endless iterator of the pattern without headers.
+    pub fn contents(&self, offset: u64) -> Option<impl Iterator<Item = u8>> {
+        self.fio.as_ref().and_then(|fio| fio.contents(offset))
     }
 
     /// Makes of the buffer, which is one unit, the write of number `sequence` at `offset`. What follows the header is

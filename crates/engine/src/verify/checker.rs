@@ -6,8 +6,9 @@ use iolite_model::Verified;
 use iolite_workers::WorkerEnd;
 use iolite_workload::{Expected, Seal, Wrong};
 
-use crate::backend::Op;
+use crate::backend::{IoOp, Op};
 use crate::target::Targets;
+use crate::verify::dump::Dump;
 use crate::verify::journal::Journal;
 use crate::verify::written::Known;
 use crate::verify::written::Written;
@@ -47,6 +48,12 @@ pub(crate) struct Judge {
     pub(crate) seal: Seal,
     /// Units that nobody here has written are somebody else's, rather than unknown.
     pub(crate) anyone: bool,
+    /// What is known to be written may have been written by any run.
+    pub(crate) any_run: bool,
+    /// Trimmed units are zeros.
+    pub(crate) trimmed_zeros: bool,
+    /// Where wrong units are saved.
+    pub(crate) dump: Option<Dump>,
     /// Headers contain the position of a unit in its file, whichever task reads it.
     pub(crate) targets: Targets,
 }
@@ -76,6 +83,8 @@ struct InFlight {
     length: u32,
     /// For a write, its number.
     number: Option<u32>,
+    /// It is a trim.
+    trim: bool,
     /// At least one of this and another operation on its way to the same units writes: which is first is unknown.
     contested: bool,
 }
@@ -84,6 +93,10 @@ impl InFlight {
     fn overlaps(&self, other: &InFlight) -> bool {
         let end = |one: &InFlight| one.offset + u64::from(one.length);
         self.offset < end(other) && other.offset < end(self)
+    }
+
+    fn changes(&self) -> bool {
+        self.number.is_some() || self.trim
     }
 }
 
@@ -109,9 +122,10 @@ impl Checker {
 
     /// Notes an operation as in flight, and which others it contests with.
     fn depart(&mut self, op: &Op, number: Option<u32>) {
-        let mut new = InFlight { offset: op.offset, length: op.length, number, contested: false };
+        let (offset, length, trim) = (op.offset, op.length, matches!(op.io, IoOp::Trim));
+        let mut new = InFlight { offset, length, number, trim, contested: false };
         for other in self.in_flight.iter_mut().flatten() {
-            if other.overlaps(&new) && (number.is_some() || other.number.is_some()) {
+            if other.overlaps(&new) && (new.changes() || other.changes()) {
                 other.contested = true;
                 new.contested = true;
             }
@@ -151,6 +165,14 @@ impl Judge {
     /// Compares one unit with what is known of it.
     pub(super) fn compare(&self, unit: &[u8], offset: u64, known: Known, verified: &mut Verified) {
         let expected = match known {
+            Known::Trimmed if !self.trimmed_zeros => {
+                verified.unknown += 1;
+                return;
+            }
+            Known::Trimmed => return self.compare_trimmed(unit, offset, verified),
+            Known::Write(_) | Known::AtLeast(_) | Known::InFlight(_) | Known::Some if self.any_run => {
+                Expected::Anyone
+            }
             Known::Write(number) => Expected::Exactly(number),
             Known::AtLeast(number) | Known::InFlight(number) => Expected::AtLeast(number),
             Known::Some => Expected::Any,
@@ -174,8 +196,28 @@ impl Judge {
         }
         verified.units += 1;
         if let Some(wrong) = wrong {
-            verified.note_damage(offset, wrong.damage(), || self.described(offset, &wrong.to_string()));
+            self.note(unit, offset, &wrong, verified);
         }
+    }
+
+    /// Compares a unit that was trimmed.
+    fn compare_trimmed(&self, unit: &[u8], offset: u64, verified: &mut Verified) {
+        verified.units += 1;
+        if let Some(at) = unit.iter().position(|byte| *byte != 0) {
+            self.note(unit, offset, &Wrong::NotTrimmed { at: at as u32 }, verified);
+        }
+    }
+
+    fn note(&self, unit: &[u8], offset: u64, wrong: &Wrong, verified: &mut Verified) {
+        let saved = self.dump.as_ref().and_then(|dump| {
+            let (path, place) = self.targets.path_of(offset)?;
+            let right = self.seal.contents(place).map(|byte| byte.take(unit.len()).collect::<Vec<u8>>());
+            dump.save(path, place, unit, right.as_deref())
+        });
+        verified.note_damage(offset, wrong.damage(), || {
+            let saved = saved.unwrap_or_default();
+            self.described(offset, &format!("{wrong}{saved}"))
+        });
     }
 
     /// What is wrong, with the file where there are several.
@@ -199,34 +241,41 @@ impl Checks for Checker {
                 self.judge.seal.stamp(chunk, place + (index * unit) as u64, number);
             }
         }
-        if op.io.moves() {
+        if op.io.moves() || op.io == IoOp::Trim {
             self.depart(op, number);
         }
     }
 
     fn back(&mut self, op: &Op, done: bool, buffer: &[u8]) -> bool {
-        if !op.io.moves() {
+        if !op.io.moves() && op.io != IoOp::Trim {
             return true;
         }
         let Some(in_flight) = self.in_flight.get_mut(op.slot as usize).and_then(Option::take) else {
             return true;
         };
         match in_flight.number {
+            _ if in_flight.trim && done && !in_flight.contested => {
+                self.written.trimmed(op.offset, op.length);
+            }
+            _ if in_flight.trim => self.written.failed(op.offset, op.length),
             Some(_) if !done => self.written.failed(op.offset, op.length),
             Some(_) if in_flight.contested => self.written.wrote_contested(op.offset, op.length),
             Some(number) => self.written.wrote(op.offset, op.length, number),
             None if done && self.reads => return self.compare(&in_flight, buffer),
             None => {}
         }
-        if in_flight.number.is_some() {
+        if in_flight.changes() {
             self.settle(&in_flight);
+        }
+        if in_flight.number.is_some() && done {
+            self.written.came_back(op.offset, self.in_flight.len());
         }
         true
     }
 
     fn finish(mut self, end: &mut WorkerEnd) {
         // What was given up on may still be written.
-        for lost in self.in_flight.iter().flatten().filter(|lost| lost.number.is_some()) {
+        for lost in self.in_flight.iter().flatten().filter(|lost| lost.changes()) {
             self.written.failed(lost.offset, lost.length);
             if let Some(journal) = &mut self.journal {
                 journal.settle(&self.written, lost.offset, lost.length);

@@ -1,6 +1,8 @@
 //! Whether what is read is what was written: stamped on the way out, remembered, compared on the way back.
 
 mod checker;
+mod dump;
+mod fio_state;
 mod journal;
 mod later;
 mod read_back;
@@ -9,6 +11,7 @@ mod verification;
 mod written;
 
 pub(crate) use checker::{Checker, Checks, Unchecked};
+pub(crate) use fio_state::FioState;
 pub use later::SavedState;
 pub(crate) use read_back::read_back;
 pub(crate) use state::can_be_created;

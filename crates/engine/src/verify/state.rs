@@ -8,6 +8,7 @@
 //! The file is right at any instant: an entry is replaced as a whole, before a write is submitted and after it has come back.
 //! After a power failure it may be older than the data, so that in a state that was not closed later writes count as right.
 
+use std::collections::VecDeque;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read};
 use std::ops::Range;
@@ -242,6 +243,7 @@ impl Part {
             units: numbers().map(|entry| entry as u32).collect(),
             in_flight: in_flight.map(|(index, _)| index).collect(),
             open,
+            last: VecDeque::new(),
         }
     }
 }

@@ -18,6 +18,8 @@ use crate::target::Targets;
 use crate::verify::checker::Checker;
 use crate::verify::checker::Judge;
 use crate::verify::checker::Kept;
+use crate::verify::dump::Dump;
+use crate::verify::fio_state::FioState;
 use crate::verify::journal::Journal;
 use crate::verify::state::StateFile;
 use crate::verify::written::Written;
@@ -48,6 +50,7 @@ pub(crate) struct Verification {
     written: Kept,
     /// Where that is kept for another time, once the phase has begun.
     state: Arc<OnceLock<StateFile>>,
+    dump: Dump,
 }
 
 impl Verification {
@@ -63,6 +66,9 @@ impl Verification {
         let unit = verify.unit_for(task.block).0 as u32;
         let seal = Seal::new(verify.check, unit, run)
             .map_err(|error| EngineError::Task { task: task.name.clone(), reason: error.to_string() })?;
+        let seal = seal
+            .with_header_at(verify.header_at)
+            .map_err(|error| EngineError::Task { task: task.name.clone(), reason: error.to_string() })?;
         let seal = match &task.contents.fill {
             Fill::Pattern(pattern) => seal.with_pattern(pattern, &verify.offsets),
             _ => seal,
@@ -74,6 +80,7 @@ impl Verification {
             seal,
             written: Kept::default(),
             state: Arc::default(),
+            dump: Dump::default(),
         })
     }
 
@@ -100,10 +107,21 @@ impl Verification {
         let written = Written::new(worker, part, self.unit).ok_or(EngineError::worker(
             "not enough memory for the verification state: use a larger verification unit, or a smaller target",
         ))?;
-        let judge =
-            Judge { seal: self.seal.clone(), anyone: self.verify.anyone, targets: of.targets.for_a_worker() };
+        let judge = self.judge(of, self.verify.anyone);
         let journal = self.state.get().map(|state| Journal::new(state, worker)).transpose()?;
         Ok(Checker::new(judge, (written, journal), self.written.clone(), self.verify.reads, slots))
+    }
+
+    /// Decides about what is read of a phase.
+    fn judge(&self, of: &Subject, anyone: bool) -> Judge {
+        Judge {
+            seal: self.seal.clone(),
+            anyone,
+            any_run: self.verify.only,
+            trimmed_zeros: self.verify.trimmed_zeros,
+            dump: self.verify.dump.then(|| self.dump.clone()),
+            targets: of.targets.for_a_worker(),
+        }
     }
 
     /// Creates the verification state, if one is to be kept: from now on it says what was written, whatever becomes of the program.
@@ -113,7 +131,7 @@ impl Verification {
         task: &FileTask,
         part: impl Fn(u32) -> Result<Range<u64>, EngineError>,
     ) -> Result<(), EngineError> {
-        let Some(path) = &self.verify.state else { return Ok(()) };
+        let Some(path) = self.verify.state.as_ref().filter(|_| !self.verify.fio_state) else { return Ok(()) };
         let parts = (0..task.workers).map(|worker| Ok(remembered(task, part(worker)?)));
         let parts = parts.collect::<Result<Vec<_>, EngineError>>()?;
         let state = StateFile::create(path, task, self.run, self.unit, parts)?;
@@ -146,6 +164,13 @@ impl Verification {
         // A state that is not closed counts later writes as right.
         if let Some(state) = self.state.get().filter(|_| complete) {
             state.close()?;
+        }
+        if let Some(path) = self.verify.state.as_ref().filter(|_| self.verify.fio_state) {
+            if !self.verify.only
+                && let Some(written) = written.first()
+            {
+                FioState::of(&of.task, written, &of.targets).save(path)?;
+            }
         }
         if self.verify.after {
             // Comparing what is in memory with itself would say nothing.
@@ -182,7 +207,7 @@ impl Verification {
         let mut parts = written.into_iter();
         let backend = of.task.backend;
         let outcome = group.run(None, &mut NullSink, |_| {
-            let judge = Judge { seal: self.seal.clone(), anyone: false, targets: of.targets.for_a_worker() };
+            let judge = self.judge(of, false);
             let (part, task, make) = (parts.next(), of.task.clone(), make.clone());
             move |start: WorkerStart| {
                 let Some(part) = part else { return Ok::<_, EngineError>(None) };
@@ -206,5 +231,5 @@ impl Verification {
 
 /// What is to be remembered of a worker's part: nothing, where nothing is written.
 fn remembered(task: &FileTask, part: Range<u64>) -> Range<u64> {
-    if task.mix.writes() { part } else { part.start..part.start }
+    if task.mix.writes() || task.mix.trims() { part } else { part.start..part.start }
 }

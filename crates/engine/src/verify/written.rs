@@ -1,11 +1,14 @@
 //! What a worker has written: for each unit of its part of the target, the number of the last write.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Nobody has written the unit.
 const NEVER: u32 = 0;
 /// The largest number that a write has.
-const LAST: u32 = u32::MAX - 2;
+const LAST: u32 = u32::MAX - 3;
+/// A trim was the last to change the unit.
+const TRIMMED: u32 = u32::MAX - 2;
 /// One of several writes that were on their way at once.
 const SOME: u32 = u32::MAX - 1;
 /// A write has failed: the unit may hold anything.
@@ -24,6 +27,8 @@ pub(crate) enum Known {
     InFlight(u32),
     /// It holds some write of this run.
     Some,
+    /// It was trimmed.
+    Trimmed,
     /// It may hold anything: a write of it has failed.
     Anything,
 }
@@ -44,6 +49,8 @@ pub(crate) struct Written {
     pub(crate) in_flight: Vec<usize>,
     /// The data may be later than what is known of it: that program has not ended its phase.
     pub(crate) open: bool,
+    /// Offsets of the last writes that have come back, at most as many as may be in flight.
+    pub(crate) last: VecDeque<u64>,
 }
 
 impl Written {
@@ -62,6 +69,7 @@ impl Written {
             units,
             in_flight: Vec::new(),
             open: false,
+            last: VecDeque::new(),
         })
     }
 
@@ -83,6 +91,17 @@ impl Written {
         self.set(offset, length, SOME);
     }
 
+    /// A trim has come back.
+    pub(crate) fn trimmed(&mut self, offset: u64, length: u32) {
+        self.set(offset, length, TRIMMED);
+    }
+
+    /// Notes a write as one of the last that have come back, of which no more than `depth` are kept.
+    pub(crate) fn came_back(&mut self, offset: u64, depth: usize) {
+        self.last.truncate(depth.saturating_sub(1));
+        self.last.push_front(offset);
+    }
+
     /// A write has failed.
     pub(crate) fn failed(&mut self, offset: u64, length: u32) {
         self.set(offset, length, ANYTHING);
@@ -98,6 +117,7 @@ impl Written {
             ANYTHING => Known::Anything,
             SOME if in_flight => Known::InFlight(NEVER),
             SOME => Known::Some,
+            TRIMMED => Known::Trimmed,
             number if in_flight => Known::InFlight(number),
             number if self.open => Known::AtLeast(number),
             number => Known::Write(number),

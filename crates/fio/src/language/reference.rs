@@ -83,9 +83,8 @@ const DIFFERENCES: &[(&str, &str)] = &[
     (
         "Verified data has fio's format.",
         "It has the headers of fio 3.33, and those of fio 3.42 are read too; fio verifies what is written here, and the other way \
-         around. The field for the seed of the contents holds a number of the run, so that lost writes are found. Not \
-         exchanged is `verify=sha256`: fio stores eight bytes of unknown origin, so that its data is compared without them, and \
-         fio does not accept what is written here. Data in another format is reported as such.",
+         around. The field for the seed of the contents holds a number of the run, so that lost writes are found. \
+         Data in another format is reported as such.",
     ),
     ("The JSON output contains options without a value.", "Their value is empty. fio 3.33 leaves them out."),
     (

@@ -258,6 +258,7 @@ fn io() -> impl Strategy<Value = FileTask> {
                 block: Bytes(0),
                 offsets: vec![number],
                 state: Some(state),
+                ..Verify::default()
             }),
             watch: Watch { detail: flag, operations: !flag },
             start: Start { after, together: flag, delay: Nanos(number.into()) },

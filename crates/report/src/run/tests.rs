@@ -64,8 +64,7 @@ fn verified() -> PhaseResult {
             anyone: false,
             after: true,
             block: Bytes(0),
-            offsets: Vec::new(),
-            state: None,
+            ..iolite_model::Verify::default()
         });
     });
     let committed = [

@@ -36,7 +36,7 @@ pub(super) fn check(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
 fn check_unit(task: &FileTask, verify: &Verify) -> Result<(), WorkloadError> {
     let unit = verify.unit_for(task.block).0;
     // Beyond, it divides no size there is.
-    Seal::new(verify.check, u32::try_from(unit).unwrap_or(u32::MAX), 0)?;
+    Seal::new(verify.check, u32::try_from(unit).unwrap_or(u32::MAX), 0)?.with_header_at(verify.header_at)?;
     WorkloadError::unless(
         !task.direct || unit.is_multiple_of(DIRECT_ALIGNMENT),
         || format!("the verified unit has {unit} bytes"),
@@ -87,7 +87,7 @@ fn check_unit(task: &FileTask, verify: &Verify) -> Result<(), WorkloadError> {
 
 fn check_operations(task: &FileTask, verify: &Verify) -> Result<(), WorkloadError> {
     WorkloadError::unless(
-        task.mix.writes() || verify.anyone,
+        task.mix.writes() || task.mix.trims() || verify.anyone,
         || "the phase is to be verified and writes nothing".to_owned(),
         "only what it has written itself can be verified, unless anyone may have written it",
         "add writes, or say `anyone`; what an earlier run has written is verified from the state it kept, too",
@@ -97,12 +97,6 @@ fn check_operations(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
         || "what anyone has written is to be verified and no read is checked".to_owned(),
         "it is compared as it is read, unless all that is done now is to write it for a later reader",
         "set `reads` with a mix that reads, use writes only, or remove `anyone`",
-    )?;
-    WorkloadError::unless(
-        !task.mix.trims(),
-        || "the phase is to be verified and trims".to_owned(),
-        "the contents of trimmed blocks are undefined and cannot be verified",
-        "remove the trims or the verification",
     )?;
     WorkloadError::unless(
         task.access != Access::Append,
@@ -147,8 +141,7 @@ mod tests {
             anyone: false,
             after: false,
             block: Bytes(0),
-            offsets: Vec::new(),
-            state: None,
+            ..Verify::default()
         };
         let (mix, regions) = (Mix::ReadPercent(50), Regions::Slices);
         FileTask { mix, regions, workers: 4, concurrency: 4, verify: Some(verify), ..FileTask::default() }

@@ -16,9 +16,10 @@
 //! | CRC-32C of what is before, not inverted at its end | 36..40 | 44..48 |
 //!
 //! Written is 3.33's form, which the fio of today's distributions reads; both are read. The areas are those that fio 3.33 was
-//! observed to write: of SHA-512 the block buffer, of SHA-1 the words least significant byte first. Of SHA-256 fio keeps the last
-//! block that was hashed, with its padding, and eight bytes of unknown origin at its start: it is read without those, and what is
-//! written here is the digest, which fio does not accept.
+//! observed to write: of SHA-512 the block buffer, of SHA-1 the words least significant byte first, of SHA-256 the last block that was
+//! hashed, whose length is stored least significant byte first, with the low bytes of the eight words of the state at its start.
+//!
+//! With `verify_offset` header and area are swapped with the bytes at that place of the unit, once the checksum is there.
 
 use iolite_model::FioChecksum;
 use sha1::Digest;
@@ -51,6 +52,8 @@ pub(super) struct FioSeal {
     pattern: Vec<u8>,
     /// Places in it of eight bytes each that hold the unit's offset.
     offsets: Vec<usize>,
+    /// Where in a unit its header and area are; 0 for its start.
+    header_at: usize,
 }
 
 /// What a header says.
@@ -68,7 +71,7 @@ struct Header {
 
 impl FioSeal {
     pub(super) fn new(check: FioChecksum, unit: u32, run: u64) -> FioSeal {
-        FioSeal { check, unit, run, pattern: Vec::new(), offsets: Vec::new() }
+        FioSeal { check, unit, run, pattern: Vec::new(), offsets: Vec::new(), header_at: 0 }
     }
 
     pub(super) fn with_pattern(mut self, pattern: &[u8], offsets: &[u32]) -> FioSeal {
@@ -77,11 +80,32 @@ impl FioSeal {
         self
     }
 
+    /// Its header and area are in this place of a unit.
+    pub(super) fn with_header_at(mut self, place: usize) -> FioSeal {
+        self.header_at = place;
+        self
+    }
+
+    /// Whether header and area can be at a place of a unit: behind where they would be, and within the unit.
+    pub(super) fn can_have_header_at(check: FioChecksum, unit: u32, place: usize) -> bool {
+        // Read are the newer headers too, which are the larger ones.
+        let length = NEWER_HEADER + area(check);
+        place == 0
+            || kind(check).is_none()
+            || (place >= length && place.saturating_add(length) <= unit as usize)
+    }
+
     /// The byte of the pattern at this place of a unit at `offset`.
     fn pattern_at(&self, offset: u64, place: usize) -> u8 {
         let place = place % self.pattern.len();
         let within = self.offsets.iter().find(|at| (**at..**at + 8).contains(&place));
         within.map_or(self.pattern[place], |at| offset.to_le_bytes()[place - at])
+    }
+
+    /// What a unit at `offset` consists of, where it has no header.
+    pub(super) fn contents(&self, offset: u64) -> Option<impl Iterator<Item = u8>> {
+        let known = kind(self.check).is_none() && !self.pattern.is_empty();
+        known.then(|| (0..).map(move |place| self.pattern_at(offset, place)))
     }
 
     /// Bytes that a unit has at least.
@@ -116,6 +140,15 @@ impl FioSeal {
         header[34..36].copy_from_slice(&(sequence as u16).to_le_bytes());
         let guard = guard(&header[..HEADER - 4]);
         header[HEADER - 4..].copy_from_slice(&guard.to_le_bytes());
+        self.swap(buffer, start);
+    }
+
+    /// Swaps the first bytes of a unit, its header and area, with those at their place.
+    fn swap(&self, unit: &mut [u8], length: usize) {
+        if self.header_at >= length && self.header_at + length <= unit.len() {
+            let (front, rest) = unit.split_at_mut(self.header_at);
+            front[..length].swap_with_slice(&mut rest[..length]);
+        }
     }
 
     /// Whether a whole unit that was read at `offset` is what was written there.
@@ -126,6 +159,17 @@ impl FioSeal {
         if unit.len() != self.unit as usize {
             return Err(Wrong::Short { length: unit.len(), unit: self.unit });
         }
+        if self.header_at == 0 {
+            return self.inspect_in_order(unit, own, offset, expected);
+        }
+        let mut ordered = unit.to_vec();
+        let newer = unit.get(self.header_at + 2) == Some(&VERSION);
+        self.swap(&mut ordered, if newer { NEWER_HEADER } else { HEADER } + area(self.check));
+        self.inspect_in_order(&ordered, own, offset, expected)
+    }
+
+    /// The same for a unit that begins with its header.
+    fn inspect_in_order(&self, unit: &[u8], own: u16, offset: u64, expected: Expected) -> Result<(), Wrong> {
         if !unit.starts_with(&MAGIC) {
             return Err(match unit {
                 _ if unit.iter().all(|byte| *byte == 0) => Wrong::Zeros,
@@ -136,9 +180,7 @@ impl FioSeal {
         let header = Header::read(unit).ok_or(Wrong::Header)?;
         self.judge(&header, own, offset, expected)?;
         let (sum, data) = unit[header.size..].split_at_checked(area(self.check)).ok_or(Wrong::Header)?;
-        let right = *sum == checksum(self.check, data)[..sum.len()]
-            || (self.check == FioChecksum::Sha256 && sum[8..] == last_block(data)[8..]);
-        match right {
+        match *sum == checksum(self.check, data)[..sum.len()] {
             true if self.check == FioChecksum::PatternHeader => self.compare_behind(data, header.size),
             true => Ok(()),
             false => Err(Wrong::FioPayload { check: self.check }),
@@ -287,7 +329,7 @@ fn checksum(check: FioChecksum, data: &[u8]) -> [u8; LARGEST_AREA] {
             digest.chunks_exact_mut(4).for_each(<[u8]>::reverse);
             put(&digest);
         }
-        FioChecksum::Sha256 => put(&sha2::Sha256::digest(data)),
+        FioChecksum::Sha256 => put(&sha256_area(data)),
         FioChecksum::Sha512 => put(&block_buffer(data)),
         FioChecksum::Sha3_224 => put(&sha3::Sha3_224::digest(data)),
         FioChecksum::Sha3_256 => put(&sha3::Sha3_256::digest(data)),
@@ -326,17 +368,35 @@ fn crc7(data: &[u8]) -> u8 {
     data.iter().fold(0, |crc, byte| table[usize::from(crc ^ byte)]) >> 1
 }
 
-/// The last block that SHA-256 works on: the rest of the data, a bit, zeros, the number of bits.
-fn last_block(data: &[u8]) -> [u8; 64] {
-    let mut block = [0; 64];
-    let rest = data.len() % 64;
-    // Where there is no room for the number, the data ends in the block before.
-    if rest < 56 {
-        block[..rest].copy_from_slice(&data[data.len() - rest..]);
-        block[rest] = 0x80;
-    }
-    block[56..].copy_from_slice(&(data.len() as u64 * 8).to_le_bytes());
-    block
+/// What is in the area of SHA-256: the last block that was hashed, with the low bytes of the words of the state at its start.
+fn sha256_area(data: &[u8]) -> [u8; 64] {
+    // Square roots of the first eight primes, which SHA-256 begins with (FIPS 180-4, 5.3.3).
+    let mut state = [
+        0x6a09_e667,
+        0xbb67_ae85,
+        0x3c6e_f372,
+        0xa54f_f53a,
+        0x510e_527f,
+        0x9b05_688c,
+        0x1f83_d9ab,
+        0x5be0_cd19,
+    ];
+    let mut hash = |blocks: &[[u8; 64]]| {
+        blocks.iter().for_each(|block| sha2::compress256(&mut state, &[(*block).into()]));
+    };
+    let (blocks, rest) = data.as_chunks::<64>();
+    hash(blocks);
+    let mut tail = [0; 128];
+    tail[..rest.len()].copy_from_slice(rest);
+    tail[rest.len()] = 0x80;
+    // Where there is no space for the number of bits, it is in a block of its own.
+    let length = if rest.len() < 56 { 64 } else { 128 };
+    tail[length - 8..length].copy_from_slice(&(data.len() as u64 * 8).to_le_bytes());
+    hash(tail[..length].as_chunks::<64>().0);
+    let mut area = [0; 64];
+    area.copy_from_slice(&tail[length - 64..length]);
+    area.iter_mut().zip(state).for_each(|(byte, word)| *byte = word as u8);
+    area
 }
 
 /// What is in SHA-512's buffer once all data is in: the first block, and over it what did not fill a block.
@@ -362,6 +422,9 @@ mod tests {
         assert_eq!(crc7(data), 0x75);
         // CRC-32C's check value is 0xe3069283, inverted.
         assert_eq!(guard(data), !0xe306_9283);
+        // What fio 3.33 wrote of one zero, and of 128.
+        assert_eq!(sha256_area(&[0])[..9], [0x43, 0x11, 0x36, 0xc3, 0xff, 0xd0, 0xad, 0xa7, 0]);
+        assert_eq!(sha256_area(&[0; 128])[..8], [0x80, 0x3f, 0x3a, 0xe8, 0x43, 0x99, 0xb5, 0xb9]);
     }
 
     #[test]
@@ -393,6 +456,23 @@ mod tests {
             ours[..8].copy_from_slice(&super::super::MAGIC);
             assert_eq!(inspect(&ours, 0, Expected::Any), Err(Wrong::OtherFormat));
         }
+    }
+
+    #[test]
+    fn headers_are_where_they_are_asked_for() {
+        let seal = FioSeal::new(FioChecksum::Crc32c, 512, 77).with_header_at(100);
+        let plain = FioSeal::new(FioChecksum::Crc32c, 512, 77);
+        let mut unit: Vec<u8> = (0..512).map(|at| at as u8).collect();
+        let mut ordered = unit.clone();
+        seal.stamp(&mut unit, 4096, 3);
+        plain.stamp(&mut ordered, 4096, 3);
+        assert_eq!((&unit[..44], &unit[100..144]), (&ordered[100..144], &ordered[..44]));
+        assert_eq!(seal.inspect(&unit, 4096, Expected::Exactly(3)), Ok(()));
+        assert_eq!(seal.inspect(&ordered, 4096, Expected::Exactly(3)), Err(Wrong::Foreign));
+        unit[5] ^= 1;
+        assert!(seal.inspect(&unit, 4096, Expected::Any).is_err());
+        let can = |place| FioSeal::can_have_header_at(FioChecksum::Crc32c, 512, place);
+        assert_eq!([0, 40, 51, 52, 460, 461].map(can), [true, false, false, true, true, false]);
     }
 
     /// A unit in 3.42's form, put together field by field.

@@ -74,6 +74,11 @@ pub enum Wrong {
         /// The first byte that differs, counted from the unit's start.
         at: u32,
     },
+    /// It was trimmed and holds data.
+    NotTrimmed {
+        /// The first byte that is not zero, counted from the unit's start.
+        at: u32,
+    },
     /// The same in fio's format: a torn or corrupt write.
     FioPattern {
         /// The first byte that differs, counted from the unit's start.
@@ -86,7 +91,7 @@ impl Wrong {
     pub fn damage(&self) -> Damage {
         match self {
             Wrong::Zeros | Wrong::OtherRun { .. } => Damage::Lost,
-            Wrong::Stale { .. } => Damage::Stale,
+            Wrong::Stale { .. } | Wrong::NotTrimmed { .. } => Damage::Stale,
             Wrong::Newer { .. } => Damage::Newer,
             Wrong::Misdirected { .. } => Damage::Misplaced,
             Wrong::Torn { .. } => Damage::Torn,
@@ -119,6 +124,9 @@ impl fmt::Display for Wrong {
             }
             Wrong::Stale { found, expected } => {
                 write!(f, "a stale write: number {expected} was written, number {found} is still there")
+            }
+            Wrong::NotTrimmed { at } => {
+                write!(f, "a lost trim: it was trimmed, and is not zero from byte {at} of the unit on")
             }
             Wrong::Newer { found, expected } => {
                 write!(f, "newer than the last write known of: number {found}, where {expected} was the last")

@@ -29,8 +29,20 @@ pub struct Verify {
     pub interval: Bytes,
     /// `verify_pattern`: what the data is made of; empty for random.
     pub pattern: Pattern,
+    /// `verify_pattern_interval`: a pattern without headers begins again with each interval.
+    pub pattern_interval: bool,
+    /// `verify_offset`: where in its unit a header is.
+    pub header_at: Bytes,
+    /// `verify_dump`: wrong blocks are saved in files.
+    pub dump: bool,
     /// `verify_state_save`: what was written is written down in a file.
     pub save_state: bool,
+    /// `verify_state_load`: only what that file counts is verified.
+    pub load_state: bool,
+    /// `trim_percentage`: the share of the operations that are trims.
+    pub trim_percent: u8,
+    /// `trim_verify_zero`: trimmed blocks are expected to hold zeros.
+    pub trim_zeros: bool,
 }
 
 /// How data is checked to be as it was written.
@@ -50,7 +62,13 @@ impl Default for Verify {
             only: false,
             interval: Bytes(0),
             pattern: Pattern::default(),
+            pattern_interval: false,
+            header_at: Bytes(0),
+            dump: false,
             save_state: false,
+            load_state: false,
+            trim_percent: 0,
+            trim_zeros: true,
         }
     }
 }
@@ -76,28 +94,37 @@ impl Verify {
         if method == Method::Check(FioChecksum::Null) && matches!(task.target, Target::Null { .. }) {
             return Ok(());
         }
-        if self.only {
-            only_read(task)?;
-        }
-        if task.mix.trims() {
-            return Err(OptionError::refused(
-                "what a trimmed block holds is for the device to choose",
-                "remove the trims or verify",
-            )
-            .at("verify"));
-        }
+        self.trim(task)?;
         let writes = task.mix.writes();
-        let after = writes && self.after;
+        let only = self.only && writes;
+        if only {
+            leave_untouched(task);
+        }
+        let after = writes && (self.after || only);
+        let loads = only && self.load_state;
+        if loads && task.mix != Mix::Write {
+            return Err(OptionError::refused(
+                "the state counts the writes of a job that does nothing else",
+                "remove it, or use rw=write or randwrite",
+            )
+            .at("verify_state_load"));
+        }
+        let state = loads || (writes && !only && self.save_state);
         task.verify = Some(TaskVerify {
             check: self.checksum(method),
             unit: self.unit(task),
-            reads: task.mix.reads(),
+            reads: task.mix.reads() && !only,
             // What is not compared in this job is meant for another one.
             anyone: !writes || !(after || task.mix.reads()),
             after,
             block: if after { task.largest() } else { Bytes(0) },
             offsets: self.pattern.offsets.clone(),
-            state: (writes && self.save_state).then(|| state_file(&thread.name, place.number)),
+            header_at: self.header_at,
+            trimmed_zeros: self.trim_percent > 0 && self.trim_zeros,
+            only,
+            dump: self.dump,
+            state: state.then(|| state_file(&thread.name, place.number)),
+            fio_state: state,
         });
         task.contents.refill = true;
         if !self.pattern.bytes.is_empty() {
@@ -111,6 +138,24 @@ impl Verify {
         self.method.or_else(|| (!self.pattern.bytes.is_empty()).then_some(Method::Pattern))
     }
 
+    /// Makes a share of the operations trims.
+    fn trim(&self, task: &mut FileTask) -> Result {
+        if self.trim_percent == 0 {
+            return Ok(());
+        }
+        if task.mix != Mix::Write {
+            return Err(OptionError::not_built(
+                "trims among anything but writes are",
+                "use rw=write or randwrite, or remove it",
+            )
+            .at("trim_percentage"));
+        }
+        // Of so many writes, and trims of so many percent of them.
+        let percent = 100 * u32::from(self.trim_percent) / (100 + u32::from(self.trim_percent));
+        task.mix = Mix::TrimPercent(percent.max(1) as u8);
+        Ok(())
+    }
+
     fn checksum(&self, method: Method) -> Checksum {
         match method {
             Method::Check(checksum) => Checksum::Fio(checksum),
@@ -120,38 +165,28 @@ impl Verify {
         }
     }
 
-    /// Distance of the headers: without `verify_interval` the largest that divides all sizes.
+    /// Distance of the headers: without a `verify_interval` that divides all sizes the largest that does.
     fn unit(&self, task: &FileTask) -> Bytes {
+        let largest = task.sizes.as_ref().map_or(task.block, |sizes| common(task.mix, sizes));
+        // A pattern begins with each block, and has no headers.
+        let pattern = self.wanted() == Some(Method::Pattern) && !self.pattern_interval;
         match &task.sizes {
-            // A pattern begins with each block, and has no headers.
-            None if self.wanted() == Some(Method::Pattern) => Bytes(0),
-            _ if self.interval.0 > 0 => self.interval,
+            None if pattern => Bytes(0),
+            _ if self.interval.0 > 0 && largest.0.is_multiple_of(self.interval.0) => self.interval,
             None => Bytes(0),
-            Some(sizes) => common(task.mix, sizes),
+            Some(_) => largest,
         }
     }
 }
 
-/// Changes a job that writes to one that reads what it would have written.
-fn only_read(task: &mut FileTask) -> Result {
-    if task.mix != Mix::Write {
-        return Err(OptionError::refused(
-            "of a job that does not only write it is not known what it has written",
-            "verify it by a job with rw=read, or in the job itself",
-        )
-        .at("verify_only"));
-    }
-    task.mix = Mix::Read;
+/// Sees to it that a job that only verifies does not change its target.
+fn leave_untouched(task: &mut FileTask) {
     task.durability = WriteDurability::default();
-    if let Some(sizes) = &mut task.sizes {
-        sizes.reads = sizes.writes.clone();
-    }
     match &mut task.target {
         Target::Files(files) => (files.overwrite, files.lay_out) = (Overwrite::Never, LayOut::Never),
         Target::Existing(existing) => existing.overwrite = Overwrite::Never,
         Target::Null { .. } | Target::File(_) => {}
     }
-    Ok(())
 }
 
 /// The largest size that all others are multiples of.
@@ -218,7 +253,7 @@ const METHOD_NAMES: [&str; METHODS.len()] = {
 
 const MAX: i64 = u32::MAX as i64;
 const COUNT: Form = Form::Integer { min: 0, max: MAX };
-const NO_TRIMS: Support = Support::Missing("trims are not verified: trim in a separate job (rw=randtrim)");
+const NO_BACKLOG: Support = Support::Differs("trims are mixed with the writes from the start");
 const AFTER: Support = Support::Differs("all data is verified after the job, outside of the measured time");
 
 /// The options.
@@ -250,7 +285,7 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Verifies data written by an earlier run of the same job, without writing.",
         support: Support::Bounded(
-            "for jobs that only write; they read in their own order and are measured as the reads that they are",
+            "random offsets follow from the seed: of another program's data, only that of sequential jobs is verified",
         ),
         set: |spec, given| given.flag().map(|on| spec.verify.only = on),
         ..Opt::PLAIN
@@ -259,7 +294,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "verify_interval",
         form: Form::Size,
         default: "0",
-        help: "Distance between headers; divides all sizes. Without it each block has one.",
+        help: "Distance between headers. It has no effect if it does not divide all sizes, or is larger: each block has one then.",
         support: Support::Bounded("at least the size of the header and its checksum: 40 to 168 bytes"),
         set: |spec, given| given.size().map(|size| spec.verify.interval = size),
         ..Opt::PLAIN
@@ -267,16 +302,28 @@ pub const OPTIONS: &[Opt] = &[
     Opt {
         name: "verify_offset",
         form: Form::Size,
-        help: "Where in a block its header is.",
-        support: Support::Missing("a header is where its block begins: remove it"),
+        default: "0",
+        help: "Where in a unit its header and checksum are: they are swapped with the data there.",
+        support: Support::Bounded(
+            "0, or behind the largest header and its checksum (49 to 176 bytes), so that it can be swapped back: \
+             what fio writes with less, it can't verify itself",
+        ),
+        set: |spec, given| given.size().map(|size| spec.verify.header_at = size),
         ..Opt::PLAIN
     },
     Opt {
         name: "verify_pattern",
         form: Form::Special("0x and hexadecimal digits, text in double quotes, numbers; one after the other"),
         help: "What written blocks are filled with, apart from their headers. Without it they are random.",
-        support: Support::Bounded("offsets (%o) and files in the pattern are not supported"),
         set: |spec, given| pattern::with_offsets(given.text()?).map(|pattern| spec.verify.pattern = pattern),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_pattern_interval",
+        form: Form::Flag,
+        default: "0",
+        help: "A pattern without headers begins again with each verify_interval, whose offset `%o` then is.",
+        set: |spec, given| given.flag().map(|on| spec.verify.pattern_interval = on),
         ..Opt::PLAIN
     },
     Opt {
@@ -314,8 +361,11 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "0",
         help: "Whether wrong blocks are put into files.",
-        support: Support::Bounded("wrong blocks are described in the results; no files are created"),
-        set: |_, given| given.flag().map(|_| ()),
+        support: Support::Bounded(
+            "up to 64 blocks; NAME.OFFSET.expected is only created of verify=pattern, whose contents are known; \
+             existing files are kept",
+        ),
+        set: |spec, given| given.flag().map(|on| spec.verify.dump = on),
         ..Opt::PLAIN
     },
     Opt {
@@ -359,7 +409,8 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Writes down what was written, so that it can be verified at another time.",
         support: Support::Differs(
-            "off by default; the file must not exist yet, and is read by `iolite verify`",
+            "off by default; local-NAME-N-verify.state has version 3 of fio's format (fio 3.33), without the state of fio's \
+             random numbers",
         ),
         set: |spec, given| given.flag().map(|on| spec.verify.save_state = on),
         ..Opt::PLAIN
@@ -369,7 +420,10 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "0",
         help: "Verifies only data recorded as written in a saved state.",
-        support: Support::Missing("use `iolite verify` with the file written by verify_state_save"),
+        support: Support::Bounded(
+            "as in fio, it has an effect with verify_only=1; for jobs that only write; states of version 3 (fio 3.33)",
+        ),
+        set: |spec, given| given.flag().map(|on| spec.verify.load_state = on),
         ..Opt::PLAIN
     },
     Opt {
@@ -406,29 +460,35 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Integer { min: 0, max: 100 },
         default: "0",
         help: "Percent of the verified blocks that are trimmed.",
-        support: NO_TRIMS,
+        support: Support::Differs(
+            "trims are mixed with the writes from the start, without backlog, for jobs that only write, and files are trimmed \
+             too (fio 3.33 trims devices only)",
+        ),
+        set: |spec, given| given.integer(0, 100).map(|percent| spec.verify.trim_percent = percent as u8),
         ..Opt::PLAIN
     },
     Opt {
         name: "trim_verify_zero",
         form: Form::Flag,
         default: "1",
-        help: "Whether trimmed blocks are expected to hold zeros.",
-        support: NO_TRIMS,
+        help: "Whether blocks trimmed by trim_percentage are expected to hold zeros.",
+        set: |spec, given| given.flag().map(|on| spec.verify.trim_zeros = on),
         ..Opt::PLAIN
     },
     Opt {
         name: "trim_backlog",
         form: COUNT,
         help: "Blocks that are written before some are trimmed.",
-        support: NO_TRIMS,
+        support: NO_BACKLOG,
+        set: |_, given| given.integer(0, MAX).map(|_| ()),
         ..Opt::PLAIN
     },
     Opt {
         name: "trim_backlog_batch",
         form: COUNT,
         help: "How many blocks of trim_backlog are trimmed at a time.",
-        support: NO_TRIMS,
+        support: NO_BACKLOG,
+        set: |_, given| given.integer(0, MAX).map(|_| ()),
         ..Opt::PLAIN
     },
 ];
@@ -463,8 +523,7 @@ mod tests {
         assert_eq!(when(&[md5], Mix::Read), (true, true, false));
         assert_eq!(when(&[md5, ("do_verify", "0")], Mix::Write), (false, true, false));
         assert_eq!(when(&[md5, ("do_verify", "0")], Mix::ReadPercent(50)), (true, false, false));
-        assert!(verified(&[md5], task(Mix::TrimThenWrite)).unwrap_err().to_string().contains("trim"));
-        assert!(verified(&[md5], task(Mix::Trim)).unwrap_err().to_string().contains("trim"));
+        assert_eq!(when(&[md5], Mix::TrimThenWrite), (false, false, true));
         let names = JobTask::Metadata(MetadataTask::default());
         assert!(lowered(&[md5], names).unwrap_err().to_string().contains("metadata"));
     }
@@ -517,6 +576,8 @@ mod tests {
         };
         assert_eq!(unit(&[], None), Bytes(0));
         assert_eq!(unit(&[("verify_interval", "512")], None), Bytes(512));
+        assert_eq!(unit(&[("verify_interval", "8k")], None), Bytes(0));
+        assert_eq!(unit(&[("verify_interval", "1000")], None), Bytes(0));
         let part = |size, percent| WeightedSize { size: Bytes(size), percent };
         let split = SizeLaw::Split(vec![part(8192, 50.0), part(12288, 50.0), part(512, 0.0)]);
         assert_eq!(unit(&[], Some(Sizes::alike(split, Bytes(8192)))), Bytes(4096));
@@ -525,26 +586,32 @@ mod tests {
     }
 
     #[test]
-    fn only_verifying_reads_what_the_job_would_write() {
-        let written = FileTask {
+    fn only_verifying_changes_nothing() {
+        let written = |mix| FileTask {
             durability: WriteDurability { end_sync: Some(SyncMethod::Fsync), ..WriteDurability::default() },
-            ..task(Mix::Write)
+            ..task(mix)
         };
-        let (_, task) = io(&[("verify", "md5"), ("verify_only", "1")], written).unwrap();
-        assert_eq!((task.mix, task.durability.end_sync), (Mix::Read, None));
-        let Target::Files(FilesTarget { overwrite, lay_out, .. }) = task.target else {
-            panic!("{:?}", task.target)
-        };
-        assert_eq!((overwrite, lay_out), (Overwrite::Never, LayOut::Never));
-        let verify = task.verify.unwrap();
-        assert!(verify.reads && verify.anyone && !verify.after);
-        for (settings, mix) in [
-            (&[("verify", "md5"), ("verify_only", "1")][..], Mix::ReadPercent(50)),
-            (&[("verify_only", "1")], Mix::Write),
-        ] {
-            let error = io(settings, super::tests::task(mix)).unwrap_err().to_string();
-            assert!(error.contains("verify_only"), "{error}");
+        for mix in [Mix::Write, Mix::ReadPercent(50)] {
+            let (_, task) = io(&[("verify", "md5"), ("verify_only", "1")], written(mix)).unwrap();
+            assert_eq!((task.mix, task.durability.end_sync), (mix, None));
+            let Target::Files(FilesTarget { overwrite, lay_out, .. }) = task.target else {
+                panic!("{:?}", task.target)
+            };
+            assert_eq!((overwrite, lay_out), (Overwrite::Never, LayOut::Never));
+            let verify = task.verify.unwrap();
+            assert!(verify.only && !verify.reads && verify.after, "{verify:?}");
         }
+        let error = io(&[("verify_only", "1")], written(Mix::Write)).unwrap_err().to_string();
+        assert!(error.contains("verify_only"), "{error}");
+    }
+
+    #[test]
+    fn trims_are_a_share_of_what_is_verified() {
+        let trimmed = |mix| io(&[("verify", "md5"), ("trim_percentage", "50")], task(mix));
+        let (_, task) = trimmed(Mix::Write).unwrap();
+        assert_eq!(task.mix, Mix::TrimPercent(33));
+        assert!(task.verify.unwrap().trimmed_zeros);
+        assert!(trimmed(Mix::Read).unwrap_err().to_string().contains("trim_percentage"));
     }
 
     #[test]
@@ -554,6 +621,13 @@ mod tests {
         };
         assert_eq!(state("1", Mix::Write), Some("local-j-3-verify.state".into()));
         assert_eq!(state("0", Mix::Write), None);
+        let load = |mix| {
+            let settings = [("verify", "md5"), ("verify_only", "1"), ("verify_state_load", "1")];
+            verified(&settings, task(mix))
+        };
+        let verify = load(Mix::Write).unwrap();
+        assert_eq!((verify.state, verify.fio_state), (Some("local-j-3-verify.state".into()), true));
+        assert!(load(Mix::ReadPercent(50)).unwrap_err().to_string().contains("verify_state_load"));
         assert_eq!(state("1", Mix::Read), None);
         assert_eq!(verified(&[("verify", "md5")], task(Mix::Write)).unwrap().state, None);
     }

@@ -1,0 +1,307 @@
+//! Verified data that the installed fio and `iolite fio` exchange, and damage of it that both find.
+//!
+//! `IOLITE_FIO_MATRIX=1` runs every method with every option; otherwise each option runs with one method, in turn.
+
+// Helpers of tests may give up as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use common::*;
+use serde_json::Value;
+
+/// A program that is run as fio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Program {
+    Ours,
+    Theirs,
+}
+
+const BOTH: [(Program, Program); 2] = [(Program::Ours, Program::Theirs), (Program::Theirs, Program::Ours)];
+
+/// Every value of `verify`.
+const METHODS: [&str; 19] = [
+    "md5",
+    "crc64",
+    "crc32",
+    "crc32c",
+    "crc32c-intel",
+    "crc16",
+    "crc7",
+    "sha1",
+    "sha256",
+    "sha512",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "xxhash",
+    "meta",
+    "pattern",
+    "pattern_hdr",
+    "null",
+];
+
+/// What both programs are asked for besides, when they write and when they read.
+const OPTIONS: [&str; 17] = [
+    "",
+    "--verify_interval=1k",
+    "--verify_interval=8k",
+    "--verify_interval=3000",
+    "--verify_offset=256",
+    "--verify_offset=256 --verify_interval=1k",
+    "--verify_pattern=0xabcd%o",
+    "--verify_pattern=0xdeadbeef",
+    "--verify_pattern=\"ab\"-1",
+    "--verify_backlog=4",
+    "--verify_backlog=8 --verify_backlog_batch=2",
+    "--verify_async=2",
+    "--verify_dump=1",
+    "--verify_fatal=1",
+    "--experimental_verify=1",
+    "--bs=16k",
+    "--ioengine=libaio --iodepth=8",
+];
+
+fn run(program: Program, directory: &Path, arguments: &str) -> Output {
+    let mut command = Command::new(if program == Program::Ours { IOLITE } else { "fio" });
+    if program == Program::Ours {
+        command.arg0("fio");
+    }
+    command.args(["--name=x", "--filename=data", "--size=64k", "--bs=4k", "--output-format=json"]);
+    command.args(arguments.split_whitespace()).current_dir(directory).stdin(Stdio::null());
+    command.env("XDG_DATA_HOME", directory.parent().unwrap()).env("NO_COLOR", "1");
+    command.output().unwrap()
+}
+
+fn fio_is_installed() -> bool {
+    let version = Command::new("fio").arg("--version").output();
+    let there = version.is_ok_and(|output| {
+        output.status.success() && !String::from_utf8_lossy(&output.stdout).contains("iolite")
+    });
+    if !there {
+        skip::<()>("fio is not installed");
+    }
+    there
+}
+
+/// An empty directory in the place.
+fn folder(place: &TestDirectory) -> PathBuf {
+    let folder = place.root.path().join("exchange");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn verifying(method: &str, more: &str) -> String {
+    let pattern = if method.starts_with("pattern") && !more.contains("verify_pattern") {
+        "--verify_pattern=0xdeadbeef12"
+    } else {
+        ""
+    };
+    format!("--verify={method} {pattern} {more}")
+}
+
+/// Operations of reads, writes and trims.
+fn amounts(output: &Output) -> [u64; 3] {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let document: Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+    ["read", "write", "trim"].map(|part| document["jobs"][0][part]["total_ios"].as_u64().unwrap())
+}
+
+#[test]
+fn every_method_is_exchanged_with_every_option() {
+    if !fio_is_installed() {
+        return;
+    }
+    let place = TestDirectory::new();
+    let all = std::env::var_os("IOLITE_FIO_MATRIX").is_some();
+    let mut differing = Vec::new();
+    for (index, method) in METHODS.iter().enumerate() {
+        for (number, option) in OPTIONS.iter().enumerate() {
+            // Each method without options, and each option with one of the methods.
+            if !all && number != 0 && number != index % OPTIONS.len() {
+                continue;
+            }
+            for (writer, reader) in BOTH {
+                let directory = folder(&place);
+                let written = run(
+                    writer,
+                    &directory,
+                    &verifying(method, &format!("--rw=write --do_verify=0 {option}")),
+                );
+                let read = run(reader, &directory, &verifying(method, &format!("--rw=read {option}")));
+                if !written.status.success() || !read.status.success() {
+                    differing.push(format!(
+                        "{method} {option} by {writer:?}: {}{}",
+                        stderr(&written),
+                        stderr(&read)
+                    ));
+                }
+            }
+        }
+    }
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
+/// Nothing is read or written by such a job but to verify; of other programs' data, that of sequential jobs.
+#[test]
+fn what_a_job_would_have_written_is_verified_without_writing() {
+    let place = TestDirectory::new();
+    let directory = folder(&place);
+    let ours = |arguments: &str| run(Program::Ours, &directory, arguments);
+    for rw in ["write", "randwrite", "randrw", "rw"] {
+        let job = format!("--rw={rw} --verify=crc32c");
+        assert!(ours(&job).status.success(), "{rw}");
+        let before = fs::read(directory.join("data")).unwrap();
+        let only = ours(&format!("{job} --verify_only=1"));
+        assert!(only.status.success(), "{rw}: {}", stderr(&only));
+        assert!(amounts(&only)[0] > 0, "{rw}: {:?}", amounts(&only));
+        assert_eq!(fs::read(directory.join("data")).unwrap(), before, "{rw}");
+        // The last block that was written, damaged.
+        let file = fs::File::options().write(true).open(directory.join("data")).unwrap();
+        (0..16).for_each(|block| file.write_all_at(b"damaged", block * 4096 + 999).unwrap());
+        assert!(!ours(&format!("{job} --verify_only=1")).status.success(), "{rw}");
+    }
+    if fio_is_installed() {
+        for (writer, reader) in BOTH {
+            let directory = folder(&place);
+            assert!(run(writer, &directory, "--rw=write --verify=md5").status.success());
+            let only = run(reader, &directory, "--rw=write --verify=md5 --verify_only=1");
+            assert!(only.status.success(), "{writer:?}: {}", stderr(&only));
+            assert_eq!(amounts(&only), [16, 16, 0], "{writer:?}");
+        }
+    }
+}
+
+/// With a state only what had been written then is verified; both programs read each other's.
+#[test]
+fn states_limit_what_is_verified() {
+    if !fio_is_installed() {
+        return;
+    }
+    let place = TestDirectory::new();
+    let state = "local-x-0-verify.state";
+    for (writer, reader) in BOTH {
+        let directory = folder(&place);
+        let job = "--rw=write --verify=crc32c --do_verify=0 --number_ios=6 --verify_state_save=1";
+        assert!(run(writer, &directory, job).status.success(), "{writer:?}");
+        assert_eq!(fs::read(directory.join(state)).unwrap().len(), 192, "{writer:?}");
+        let load = "--rw=write --verify=crc32c --verify_only=1 --verify_state_load=1";
+        for program in [reader, writer] {
+            let loaded = run(program, &directory, load);
+            assert!(loaded.status.success(), "by {writer:?}, read by {program:?}: {}", stderr(&loaded));
+            assert_eq!(amounts(&loaded)[0], 6, "by {writer:?}, read by {program:?}");
+        }
+        fs::write(directory.join(state), "not a state").unwrap();
+        let damaged = run(Program::Ours, &directory, load);
+        assert!(stderr(&damaged).contains("version 3"), "{}", stderr(&damaged));
+    }
+}
+
+/// Trimmed blocks are zeros, or the trims are lost.
+#[test]
+fn trims_are_verified() {
+    let place = TestDirectory::new();
+    let directory = folder(&place);
+    fs::write(directory.join("data"), [7; 65536]).unwrap();
+    let job = "--rw=write --verify=crc32c --trim_percentage=50";
+    let trimmed = run(Program::Ours, &directory, job);
+    assert!(trimmed.status.success(), "{}", stderr(&trimmed));
+    assert!(amounts(&trimmed)[2] > 0, "{:?}", amounts(&trimmed));
+    // Blocks that were trimmed and not written again.
+    let data = fs::read(directory.join("data")).unwrap();
+    assert!(data.chunks(4096).any(|block| block.iter().all(|byte| *byte == 0)), "no block is zero");
+    assert!(run(Program::Ours, &directory, "--rw=randtrimwrite --verify=crc32c").status.success());
+}
+
+/// What is wrong is saved beside what it should be, by the names that fio gives the files.
+#[test]
+fn wrong_blocks_are_saved() {
+    let place = TestDirectory::new();
+    let programs = if fio_is_installed() { &[Program::Ours, Program::Theirs][..] } else { &[Program::Ours] };
+    for program in programs {
+        let directory = folder(&place);
+        let job = "--verify=pattern --verify_pattern=0xabcdef01";
+        assert!(run(*program, &directory, &format!("--rw=write --do_verify=0 {job}")).status.success());
+        let file = fs::File::options().write(true).open(directory.join("data")).unwrap();
+        file.write_all_at(b"damaged", 9000).unwrap();
+        assert!(!run(*program, &directory, &format!("--rw=read --verify_dump=1 {job}")).status.success());
+        let saved = |kind: &str| fs::read(directory.join(format!("data.8192.{kind}"))).unwrap();
+        assert_eq!(&saved("received")[808..815], b"damaged", "{program:?}");
+        assert_eq!(saved("expected"), [0xab, 0xcd, 0xef, 1].repeat(1024), "{program:?}");
+    }
+}
+
+/// What is done to a file's data.
+type Damage = fn(&fs::File);
+
+const DAMAGES: [(&str, Damage); 6] = [
+    ("flipped bit", |file| {
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, 8999).unwrap();
+        file.write_all_at(&[byte[0] ^ 4], 8999).unwrap();
+    }),
+    ("flipped bit of a header", |file| {
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, 8192 + 17).unwrap();
+        file.write_all_at(&[byte[0] ^ 4], 8192 + 17).unwrap();
+    }),
+    ("swapped blocks", |file| {
+        let (mut one, mut other) = ([0; 4096], [0; 4096]);
+        file.read_exact_at(&mut one, 4096).unwrap();
+        file.read_exact_at(&mut other, 8192).unwrap();
+        file.write_all_at(&other, 4096).unwrap();
+        file.write_all_at(&one, 8192).unwrap();
+    }),
+    ("zeroed block", |file| file.write_all_at(&[0; 4096], 12_288).unwrap()),
+    ("foreign block", |file| file.write_all_at(&[b'x'; 4096], 0).unwrap()),
+    ("truncated file", |file| file.set_len(40_000).unwrap()),
+];
+
+#[test]
+fn damage_is_found_by_both_whoever_wrote_the_data() {
+    if !fio_is_installed() {
+        return;
+    }
+    let place = TestDirectory::new();
+    for (index, (what, damage)) in DAMAGES.iter().enumerate() {
+        // Methods with a checksum, in turn.
+        for method in ["crc32c", METHODS[index], METHODS[index + 6]] {
+            for writer in [Program::Ours, Program::Theirs] {
+                let directory = folder(&place);
+                let job = verifying(method, "--rw=write --do_verify=0");
+                assert!(run(writer, &directory, &job).status.success());
+                damage(&fs::File::options().read(true).write(true).open(directory.join("data")).unwrap());
+                let data = fs::read(directory.join("data")).unwrap();
+                for reader in [Program::Ours, Program::Theirs] {
+                    fs::write(directory.join("data"), &data).unwrap();
+                    let read = run(reader, &directory, &verifying(method, "--rw=read"));
+                    assert!(
+                        !read.status.success(),
+                        "{what}, {method}, written by {writer:?}, read by {reader:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Writes of the same block differ by their numbers in fio's header.
+#[test]
+fn headers_number_the_writes() {
+    let place = TestDirectory::new();
+    let directory = folder(&place);
+    let written = |loops: u32| {
+        let job = format!("--rw=write --verify=crc32c --do_verify=0 --loops={loops}");
+        assert!(run(Program::Ours, &directory, &job).status.success());
+        fs::read(directory.join("data")).unwrap()
+    };
+    assert_eq!((written(1)[34], written(2)[34]), (1, 17));
+}
