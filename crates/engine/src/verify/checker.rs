@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use iolite_model::Verified;
+use iolite_model::{Verified, Verify};
 use iolite_workers::WorkerEnd;
 use iolite_workload::{Expected, Seal, Wrong};
 
@@ -48,12 +48,9 @@ pub(crate) struct Judge {
     pub(crate) seal: Seal,
     /// Units that nobody here has written are somebody else's, rather than unknown.
     pub(crate) anyone: bool,
-    /// What is known to be written may have been written by any run.
-    pub(crate) any_run: bool,
-    /// Trimmed units are zeros.
-    pub(crate) trimmed_zeros: bool,
-    /// Where wrong units are saved.
-    pub(crate) dump: Option<Dump>,
+    /// What the task asks for.
+    pub(crate) verify: Arc<Verify>,
+    pub(crate) dump: Dump,
     /// Headers contain the position of a unit in its file, whichever task reads it.
     pub(crate) targets: Targets,
 }
@@ -165,12 +162,12 @@ impl Judge {
     /// Compares one unit with what is known of it.
     pub(super) fn compare(&self, unit: &[u8], offset: u64, known: Known, verified: &mut Verified) {
         let expected = match known {
-            Known::Trimmed if !self.trimmed_zeros => {
+            Known::Trimmed if !self.verify.trimmed_zeros => {
                 verified.unknown += 1;
                 return;
             }
             Known::Trimmed => return self.compare_trimmed(unit, offset, verified),
-            Known::Write(_) | Known::AtLeast(_) | Known::InFlight(_) | Known::Some if self.any_run => {
+            Known::Write(_) | Known::AtLeast(_) | Known::InFlight(_) | Known::Some if self.verify.only => {
                 Expected::Anyone
             }
             Known::Write(number) => Expected::Exactly(number),
@@ -209,7 +206,7 @@ impl Judge {
     }
 
     fn note(&self, unit: &[u8], offset: u64, wrong: &Wrong, verified: &mut Verified) {
-        let saved = self.dump.as_ref().and_then(|dump| {
+        let saved = self.verify.dump.then_some(&self.dump).and_then(|dump| {
             let (path, place) = self.targets.path_of(offset)?;
             let right = self.seal.contents(place).map(|byte| byte.take(unit.len()).collect::<Vec<u8>>());
             dump.save(path, place, unit, right.as_deref())

@@ -41,7 +41,7 @@ pub(crate) struct Subject {
 /// How a phase is verified.
 #[derive(Debug, Clone)]
 pub(crate) struct Verification {
-    verify: Verify,
+    verify: Arc<Verify>,
     unit: u32,
     /// In all headers: distinguishes this phase's data from any other's.
     run: u64,
@@ -74,7 +74,7 @@ impl Verification {
             _ => seal,
         };
         Ok(Verification {
-            verify: verify.clone(),
+            verify: Arc::new(verify.clone()),
             unit,
             run,
             seal,
@@ -117,9 +117,8 @@ impl Verification {
         Judge {
             seal: self.seal.clone(),
             anyone,
-            any_run: self.verify.only,
-            trimmed_zeros: self.verify.trimmed_zeros,
-            dump: self.verify.dump.then(|| self.dump.clone()),
+            verify: self.verify.clone(),
+            dump: self.dump.clone(),
             targets: of.targets.for_a_worker(),
         }
     }
