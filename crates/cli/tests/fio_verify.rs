@@ -305,3 +305,20 @@ fn headers_number_the_writes() {
     };
     assert_eq!((written(1)[34], written(2)[34]), (1, 17));
 }
+
+#[test]
+fn verification_ends_with_the_first_wrong_block_where_that_is_fatal() {
+    let place = TestDirectory::new();
+    let directory = folder(&place);
+    let job = "--rw=write --verify=crc32c";
+    assert!(run(Program::Ours, &directory, job).status.success());
+    let file = fs::File::options().write(true).open(directory.join("data")).unwrap();
+    [0, 8].into_iter().for_each(|block| file.write_all_at(b"damaged", block * 4096 + 999).unwrap());
+    let reads = |fatal: &str| {
+        let only = run(Program::Ours, &directory, &format!("{job} --verify_only=1 {fatal}"));
+        assert!(!only.status.success());
+        amounts(&only)[0]
+    };
+    assert_eq!(reads(""), 16);
+    assert!(reads("--verify_fatal=1") < 16);
+}

@@ -47,6 +47,9 @@ pub struct Verify {
     /// written it (fio's `verify_only`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only: bool,
+    /// What is read `after` the phase is read only until the first wrong unit (fio's `verify_fatal`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fatal: bool,
     /// Wrong units, and what is known of their correct contents, are saved in files beside the target
     /// (fio's `verify_dump`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -77,6 +80,7 @@ impl Default for Verify {
             header_at: Bytes(0),
             trimmed_zeros: false,
             only: false,
+            fatal: false,
             dump: false,
             state: None,
             fio_state: false,

@@ -35,9 +35,12 @@ pub(crate) fn read_back<B: Backend>(
     let mut returned = Completions::new();
     let mut next = 0;
     loop {
-        let interrupted = reader.lane.interrupted();
+        let interrupted = reader.lane.interrupted() || reader.has_failed();
         reader.verified.incomplete |= interrupted && written.next_run(next, max).is_some();
-        while !interrupted && let Some(slot) = free.pop() {
+        while !interrupted
+            && !reader.has_failed()
+            && let Some(slot) = free.pop()
+        {
             let Some(mut run) = written.next_run(next, max) else {
                 free.push(slot);
                 break;
@@ -84,6 +87,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// The first wrong unit is the last to be looked for, and it was found.
+    fn has_failed(&self) -> bool {
+        self.judge.verify.fatal && self.verified.wrong + self.verified.unreadable > 0
+    }
+
     /// The first unit that lies in another file than this one.
     fn end_of_file(&self, unit: usize) -> usize {
         let offset = self.written.first + unit as u64 * u64::from(self.written.unit);

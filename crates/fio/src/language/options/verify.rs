@@ -33,6 +33,8 @@ pub struct Verify {
     pub pattern_interval: bool,
     /// `verify_offset`: where in its unit a header is.
     pub header_at: Bytes,
+    /// `verify_fatal`: verification ends with the first wrong block.
+    pub fatal: bool,
     /// `verify_dump`: wrong blocks are saved in files.
     pub dump: bool,
     /// `verify_state_save`: what was written is written down in a file.
@@ -64,6 +66,7 @@ impl Default for Verify {
             pattern: Pattern::default(),
             pattern_interval: false,
             header_at: Bytes(0),
+            fatal: false,
             dump: false,
             save_state: false,
             load_state: false,
@@ -122,6 +125,7 @@ impl Verify {
             header_at: self.header_at,
             trimmed_zeros: self.trim_percent > 0 && self.trim_zeros,
             only,
+            fatal: self.fatal,
             dump: self.dump,
             state: state.then(|| state_file(&thread.name, place.number)),
             fio_state: state,
@@ -350,10 +354,9 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Whether verification ends with the first wrong block.",
         support: Support::Bounded(
-            "reads of the job end it at the first wrong block unless continue_on_error is set; what is verified \
-             after the job is always verified to its end, and the first wrong blocks are listed",
+            "reads of the job end it at the first wrong block unless continue_on_error is set",
         ),
-        set: |_, given| given.flag().map(|_| ()),
+        set: |spec, given| given.flag().map(|on| spec.verify.fatal = on),
         ..Opt::PLAIN
     },
     Opt {
@@ -603,6 +606,12 @@ mod tests {
         }
         let error = io(&[("verify_only", "1")], written(Mix::Write)).unwrap_err().to_string();
         assert!(error.contains("verify_only"), "{error}");
+    }
+
+    #[test]
+    fn the_first_wrong_block_may_end_the_verification() {
+        assert!(!verified(&[("verify", "md5")], task(Mix::Write)).unwrap().fatal);
+        assert!(verified(&[("verify", "md5"), ("verify_fatal", "1")], task(Mix::Write)).unwrap().fatal);
     }
 
     #[test]
