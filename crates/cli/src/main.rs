@@ -43,6 +43,7 @@ use args::{Args, Command};
 use exit::Exit;
 
 fn main() -> ExitCode {
+    iolite_sys::heap::map_large_blocks();
     if std::env::args_os().nth(1).is_some_and(|first| first == iolite_engine::WORKER_COMMAND) {
         return worker();
     }

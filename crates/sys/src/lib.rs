@@ -10,6 +10,7 @@ pub mod directory;
 pub mod extents;
 mod fault;
 pub mod file;
+pub mod heap;
 pub mod holders;
 pub mod identity;
 pub mod mapping;
