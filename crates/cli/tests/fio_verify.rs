@@ -25,8 +25,8 @@ enum Program {
 
 const BOTH: [(Program, Program); 2] = [(Program::Ours, Program::Theirs), (Program::Theirs, Program::Ours)];
 
-/// Every value of `verify`.
-const METHODS: [&str; 19] = [
+/// Every value of `verify` that fio 3.33 knows.
+const METHODS: [&str; 18] = [
     "md5",
     "crc64",
     "crc32",
@@ -44,7 +44,6 @@ const METHODS: [&str; 19] = [
     "xxhash",
     "meta",
     "pattern",
-    "pattern_hdr",
     "null",
 ];
 
@@ -194,7 +193,10 @@ fn states_limit_what_is_verified() {
         assert!(run(writer, &directory, job).status.success(), "{writer:?}");
         assert_eq!(fs::read(directory.join(state)).unwrap().len(), 192, "{writer:?}");
         let load = "--rw=write --verify=crc32c --verify_only=1 --verify_state_load=1";
+        let saved = fs::read(directory.join(state)).unwrap();
         for program in [reader, writer] {
+            // fio replaces it whenever it ends.
+            fs::write(directory.join(state), &saved).unwrap();
             let loaded = run(program, &directory, load);
             assert!(loaded.status.success(), "by {writer:?}, read by {program:?}: {}", stderr(&loaded));
             assert_eq!(amounts(&loaded)[0], 6, "by {writer:?}, read by {program:?}");

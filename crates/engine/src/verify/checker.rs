@@ -207,7 +207,8 @@ impl Judge {
 
     fn note(&self, unit: &[u8], offset: u64, wrong: &Wrong, verified: &mut Verified) {
         let saved = self.verify.dump.then_some(&self.dump).and_then(|dump| {
-            let (path, place) = self.targets.path_of(offset)?;
+            let alone = || Some((dump.alone()?, self.targets.locate(offset).1));
+            let (path, place) = self.targets.path_of(offset).or_else(alone)?;
             let right = self.seal.contents(place).map(|byte| byte.take(unit.len()).collect::<Vec<u8>>());
             dump.save(path, place, unit, right.as_deref())
         });

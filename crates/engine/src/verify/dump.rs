@@ -1,9 +1,11 @@
 //! Wrong units in files, to be looked at afterwards.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use iolite_model::{FileTask, Target};
 
 /// The most units of a phase that are saved: a file that was replaced as a whole would be saved as a whole.
 const MAX_SAVED: u32 = 64;
@@ -12,9 +14,26 @@ const MAX_SAVED: u32 = 64;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dump {
     saved: Arc<AtomicU32>,
+    /// The file, if there is only one.
+    alone: Option<PathBuf>,
 }
 
 impl Dump {
+    /// Of what a task reads.
+    pub(crate) fn of(task: &FileTask) -> Dump {
+        let alone = match &task.target {
+            Target::Files(target) => target.files.first().map(|named| named.path.clone()),
+            Target::Existing(existing) => Some(existing.path.clone()),
+            Target::Null { .. } | Target::File(_) => None,
+        };
+        Dump { saved: Arc::default(), alone }
+    }
+
+    /// The file of a task with one file.
+    pub(crate) fn alone(&self) -> Option<&Path> {
+        self.alone.as_deref()
+    }
+
     /// Saves what was found at `offset` of a file, and what is right if that is known. Returns what to add to a message. A unit
     /// whose files exist or cannot be written is not saved: what was verified does not depend on it.
     pub(crate) fn save(

@@ -80,7 +80,7 @@ impl Verification {
             seal,
             written: Kept::default(),
             state: Arc::default(),
-            dump: Dump::default(),
+            dump: Dump::of(task),
         })
     }
 
