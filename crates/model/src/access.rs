@@ -81,6 +81,8 @@ pub enum Access {
     /// A given amount of I/O in a zone, then in the next zone, and the first zone again after the last one (fio's
     /// `zonemode=strided`). Each worker uses all zones of its slice.
     ZoneCycle(ZoneCycle),
+    /// Jumps to places of a random order, and goes on from each (fio's `percentage_random` and `random_sequence_stride`).
+    Jumps(Box<Jumps>),
     /// At the end of a growing file (O_APPEND): writes only, on a file that this phase creates without preallocation. The phase
     /// ends when the size of the target has been written.
     Append,
@@ -103,6 +105,27 @@ impl Access {
             Access::ZoneCycle(zones) => !zones.random,
             _ => false,
         }
+    }
+}
+
+/// Jumps of [`Access::Jumps`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Jumps {
+    /// Order of the places that jumps lead to: a random one.
+    pub to: Access,
+    /// Number of operations from one jump to the next; 0 if `percent` decides.
+    pub run: u64,
+    /// Percentage of the operations that jump, by chance.
+    pub percent: u8,
+    /// Bytes from the start of an operation to the start of the next one that does not jump; 0 for the block. At the end of the
+    /// region it continues at its start.
+    pub step: Bytes,
+}
+
+impl Default for Jumps {
+    fn default() -> Jumps {
+        Jumps { to: Access::Random, run: 0, percent: 0, step: Bytes(0) }
     }
 }
 

@@ -47,7 +47,7 @@ mod waits;
 mod warning;
 mod write_plan;
 
-pub use access::{Access, HotSpot, Regions, Zone, ZoneCycle, ZoneSize};
+pub use access::{Access, HotSpot, Jumps, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, KindRates, Pace, Stop};
 pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
 pub use cache::{Cache, CacheStamp};

@@ -255,14 +255,22 @@ fn law(law: &SizeLaw) -> String {
     }
 }
 
-fn access(access: &Access) -> String {
-    match access {
+fn access(order: &Access) -> String {
+    match order {
         Access::Sequential => "sequential".to_owned(),
         Access::SequentialSkip { hole } => format!("sequential, skipping {hole} after each"),
         Access::SequentialBack { step } => format!("each {step} back from the end of the one before"),
         Access::Backwards => "backwards".to_owned(),
         Access::Strided { stride } => format!("every {stride}"),
         Access::Runs { blocks } => format!("in runs of {blocks} from random ones"),
+        Access::Jumps(jumps) => {
+            let to = access(&jumps.to);
+            let step = if jumps.step.0 > 0 { format!(", {} apart", jumps.step) } else { String::new() };
+            match (jumps.run, jumps.percent) {
+                (0, percent) => format!("{percent} % of them {to}, the others in a row{step}"),
+                (run, _) => format!("in runs of {run}{step}, each from a place {to}"),
+            }
+        }
         Access::Random => "at random".to_owned(),
         Access::Covering => "at random, each block once per round".to_owned(),
         Access::Zipf { theta } => format!("at random by Zipf's law ({theta})"),

@@ -73,6 +73,11 @@ pub(crate) fn check(task: &FileTask, sizes: &Sizes, length: u64) -> Result<(), W
             "columns are of equal blocks",
             "specify one block size, or use sequential with skip",
         )),
+        Access::Jumps(_) => Err(WorkloadError::new(
+            "some of the operations jump and the sizes differ".to_owned(),
+            "operations in a row are of equal blocks",
+            "specify one block size, or runs",
+        )),
         Access::SequentialBack { step } => {
             let max = size::largest(sizes, task.mix);
             WorkloadError::unless(
@@ -146,7 +151,7 @@ impl Mixed {
             }
             Access::Covering => Walk::Covering(Cover::new(length / grain, grain, seat.chance())?),
             Access::Append => Walk::Append { next: 0 },
-            Access::Strided { .. } | Access::Trace(_) => return None,
+            Access::Strided { .. } | Access::Jumps(_) | Access::Trace(_) => return None,
             Access::Random
             | Access::Zipf { .. }
             | Access::Pareto { .. }

@@ -2,6 +2,7 @@
 
 mod covering;
 mod cycle;
+mod jumps;
 mod normal;
 mod pareto;
 mod permutation;
@@ -19,6 +20,7 @@ use crate::error::WorkloadError;
 use crate::generator;
 use covering::Covering;
 pub(crate) use cycle::Cycle;
+use jumps::JumpWalk;
 pub(crate) use normal::Normal;
 pub(crate) use pareto::Pareto;
 use permutation::Permutation;
@@ -56,6 +58,7 @@ enum Order {
     Normal { law: Normal, generator: Xoshiro256PlusPlus },
     Zones(Zones),
     Cycle(Box<Cycle>),
+    Jumps(Box<JumpWalk>),
 }
 
 /// Whose offsets they are.
@@ -138,6 +141,10 @@ impl Offsets {
                 let (start, length) = (slice.first * block, slice.blocks * block);
                 Order::Cycle(Box::new(Cycle::new(*zones, start, length, block, block, generator)?))
             }
+            Access::Jumps(jumps) => {
+                let to = Offsets::seated(&jumps.to, span, block, seat)?;
+                Order::Jumps(Box::new(JumpWalk::new(jumps, to, span, block, seat.common())?))
+            }
             Access::Append => Order::Steps(Steps::endless(block)),
             // A trace has operations, not an order.
             Access::Trace(_) => return None,
@@ -160,6 +167,7 @@ impl Offsets {
             Order::Normal { law, generator } => law.block(generator),
             Order::Zones(zones) => zones.next_block(),
             Order::Cycle(cycle) => return cycle.next_offset(self.block),
+            Order::Jumps(jumps) => return jumps.next_offset(),
         };
         block * self.block
     }
@@ -181,6 +189,7 @@ pub(crate) fn check(access: &Access, span: Bytes, block: Bytes, direct: bool) ->
         // Its operations are looked at as a whole.
         Access::Trace(_) => Ok(()),
         Access::ZoneCycle(zones) => cycle::check(*zones, block, direct),
+        Access::Jumps(jumps) => jumps::check(jumps, span, block, direct),
         Access::SequentialSkip { hole } => check_hole(*hole, block, direct),
         Access::SequentialBack { step } => check_step(*step, span, block, direct),
         Access::Strided { stride } => WorkloadError::unless(

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::{
     Access, Advice, BackendKind, BusyOptions, BusyWork, Bytes, Contents, FileOrder, FileTask, Fill, IoFlags,
-    JobTask, LayOut, MetadataOperation, Mix, NamedFile, Nanos, OpenSync, Overwrite, PageCache, Reserve,
-    RingOptions, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, WeightedSize, Zone, ZoneCycle, ZoneSize,
+    JobTask, Jumps, LayOut, MetadataOperation, Mix, NamedFile, Nanos, OpenSync, Overwrite, PageCache,
+    Reserve, RingOptions, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, WeightedSize, Zone, ZoneCycle,
+    ZoneSize,
 };
 
 use super::{lower, preparation};
@@ -320,6 +321,7 @@ fn what_ends_a_job() {
 fn directions_and_orders() {
     let zones = ZoneCycle { range: Bytes(16384), amount: Bytes(8192), skip: Bytes(4096), random: false };
     let zone = |io_percent, size| Zone { io_percent, size: ZoneSize::Percent(size) };
+    let jumps = |percent| Access::Jumps(Box::new(Jumps { percent, ..Jumps::default() }));
     let runs = |blocks| Access::Runs { blocks };
     for (settings, mix, access) in [
         (&[("rw", "read")][..], Mix::Read, Access::Sequential),
@@ -346,8 +348,19 @@ fn directions_and_orders() {
         (&[("rw", "randread"), ("norandommap", "1")], Mix::Read, Access::Random),
         (&[("rw", "randread"), ("blockalign", "2k")], Mix::Read, Access::Random),
         (&[("rw", "randread"), ("percentage_random", "0")], Mix::Read, Access::Sequential),
-        (&[("rw", "randread"), ("percentage_random", "25")], Mix::Read, runs(4)),
-        (&[("rw", "randread"), ("percentage_random", "25,7")], Mix::Read, runs(4)),
+        (&[("rw", "randread"), ("percentage_random", "25")], Mix::Read, jumps(25)),
+        (&[("rw", "randread"), ("percentage_random", "30,7")], Mix::Read, jumps(30)),
+        (&[("rw", "randread"), ("percentage_random", "25"), ("bsrange", "4k-8k")], Mix::Read, runs(4)),
+        (
+            &[("rw", "randread:4"), ("random_sequence_stride", "16k"), ("random_distribution", "zipf:1.2")],
+            Mix::Read,
+            Access::Jumps(Box::new(Jumps {
+                to: Access::Zipf { theta: 1.2 },
+                run: 4,
+                percent: 0,
+                step: Bytes(16384),
+            })),
+        ),
         (&[("rw", "randwrite:8")], Mix::Write, runs(8)),
         (&[("rw", "randwrite:1"), ("rw_sequencer", "identical")], Mix::Write, Access::Covering),
         (&[("rw", "randread"), ("random_distribution", "random")], Mix::Read, Access::Covering),
@@ -686,7 +699,7 @@ fn what_does_not_go_together_is_refused() {
         (&[("rw", "read:-6k"), ("bsrange", "4k-8k")], "at least that"),
         (&[("rw", "randread:-8")], "operations in a row"),
         (&[("rw", "randread:4"), ("rw_sequencer", "identical")], "identical is not supported"),
-        (&[("rw", "randread"), ("percentage_random", "30")], "divides 100"),
+        (&[("rw", "randread"), ("percentage_random", "30"), ("bsrange", "4k-8k")], "divides 100"),
         (&[("rw", "randread:4"), ("percentage_random", "50")], "remove one of them"),
         (&[("rw", "randrw"), ("percentage_random", "50,20")], "two jobs"),
         (&[("rw", "randrw"), ("random_distribution", "zoned:100/10,100/20")], "two jobs"),

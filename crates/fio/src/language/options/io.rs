@@ -4,7 +4,7 @@ mod distribution;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use iolite_model::{Access, Bytes, Mix, ZoneCycle};
+use iolite_model::{Access, Bytes, Jumps, Mix, SizeLaw, ZoneCycle};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -33,6 +33,8 @@ pub struct Io {
     pub read_percent: u8,
     /// Share of the random offsets of a random job, in percent, for reads, writes and trims.
     pub random_percent: [u8; 3],
+    /// Bytes from one sequential operation of a random job to the next; 0 for the block.
+    pub stride: Bytes,
     /// It is not remembered which blocks have been done.
     pub no_map: bool,
     /// `random_generator=lfsr`: each offset once, with or without a map.
@@ -90,6 +92,7 @@ impl Default for Io {
             identical: false,
             read_percent: 50,
             random_percent: [100; 3],
+            stride: Bytes(0),
             no_map: false,
             lfsr: false,
             distribution: [const { Distribution::Uniform }; 3],
@@ -200,7 +203,18 @@ fn random(spec: &Spec, mix: Mix) -> Result<Access> {
     if percent == 0 {
         return Ok(Access::Sequential);
     }
-    let run = run(spec, percent)?;
+    let run = run(spec)?;
+    let jumps = percent < 100 || (run > 1 && (spec.io.stride.0 > 0 || distribution.access().is_some()));
+    if jumps && has_one_size(spec, &directions) {
+        if percent < 100 && run > 1 {
+            return Err(OptionError::refused("it does not go with a number after rw", "remove one of them")
+                .at("percentage_random"));
+        }
+        let to = distribution.access().unwrap_or(Access::Random);
+        let (run, percent) = if percent < 100 { (0, percent) } else { (run, 0) };
+        return Ok(Access::Jumps(Box::new(Jumps { to, run, percent, step: spec.io.stride })));
+    }
+    let run = if percent < 100 { by_distance(percent)? } else { run };
     match distribution.access() {
         None if run > 1 => Ok(Access::Runs { blocks: run }),
         None if (spec.io.no_map && !spec.io.lfsr)
@@ -211,40 +225,49 @@ fn random(spec: &Spec, mix: Mix) -> Result<Access> {
         }
         None => Ok(Access::Covering),
         Some(access) if run == 1 => Ok(access),
-        Some(_) => Err(OptionError::refused(
-            "it goes with neither a number after rw nor percentage_random here",
-            "remove one of them",
+        Some(_) => Err(OptionError::not_built(
+            "with several block sizes, operations in a row from its places are",
+            "specify one block size, or remove percentage_random and the number after rw",
         )
         .at("random_distribution")),
     }
 }
 
-/// Number of operations between two jumps.
-fn run(spec: &Spec, percent: u8) -> Result<u64> {
-    let after_each = match spec.io.modifier {
-        None | Some(0 | 1) => 1,
+/// Number of operations from one jump to the next that follows `rw`.
+fn run(spec: &Spec) -> Result<u64> {
+    match spec.io.modifier {
+        None | Some(0 | 1) => Ok(1),
         Some(_) if spec.io.identical => {
-            return Err(OptionError::not_built(
-                "identical is",
-                "use sequential, or remove the number after rw",
-            )
-            .at("rw_sequencer"));
+            Err(OptionError::not_built("identical is", "use sequential, or remove the number after rw")
+                .at("rw_sequencer"))
         }
         Some(number) => u64::try_from(number).map_err(|_| {
             OptionError::refused(format!("{number} operations in a row are none"), "specify 1 or more")
                 .at("rw")
-        })?,
-    };
-    match 100 % percent {
-        0 if percent == 100 || after_each == 1 => Ok(after_each.max(u64::from(100 / percent))),
-        0 => Err(OptionError::refused("it does not go with a number after rw", "remove one of them")
-            .at("percentage_random")),
-        _ => Err(OptionError::refused(
-            "jumps come at equal distances here",
-            "specify what divides 100, such as 20, 25 or 50",
-        )
-        .at(format!("percentage_random={percent}"))),
+        }),
     }
+}
+
+/// The same for operations of several sizes, which jump at equal distances.
+fn by_distance(percent: u8) -> Result<u64> {
+    if 100 % percent == 0 {
+        return Ok(u64::from(100 / percent));
+    }
+    Err(OptionError::refused(
+        "with several block sizes, jumps come at equal distances here",
+        "specify what divides 100, such as 20, 25 or 50, or one block size",
+    )
+    .at(format!("percentage_random={percent}")))
+}
+
+/// Whether all operations have the same size.
+fn has_one_size(spec: &Spec, directions: &[usize]) -> bool {
+    let laws = || directions.iter().map(|direction| spec.sizes.law(spec.sizes.place(*direction, true)));
+    let first = laws().next();
+    matches!(first, Some(SizeLaw::Fixed(_)))
+        && laws().all(|law| Some(law) == first)
+        && !spec.sizes.by_order
+        && !is_aligned(spec, directions)
 }
 
 fn is_aligned(spec: &Spec, directions: &[usize]) -> bool {
@@ -360,9 +383,8 @@ pub const OPTIONS: &[Opt] = &[
             Ok(())
         },
     )
-    .differs(
-        "0, 100 and divisors of 100 are accepted: random offsets occur at equal distances, and all directions have the same \
-         percentage",
+    .bounded(
+        "one percentage for all directions that a job has; with several block sizes only divisors of 100, at equal distances",
     ),
     opt(
         "norandommap",
@@ -372,12 +394,16 @@ pub const OPTIONS: &[Opt] = &[
         "Random offsets are independent: blocks may be accessed several times or never, and no map is kept.",
         |s, g| put(&mut s.io.no_map, g.flag()),
     ),
-    missing(
+    opt(
         "random_sequence_stride",
+        &[],
         Form::Size,
-        "Distance between the sequential blocks after a random offset.",
-        "remove it, or use rw=randread:N with contiguous blocks",
-    ),
+        "0",
+        "Distance from the start of one sequential operation of a random job to the next (rw=randread:N, percentage_random); 0 \
+         for the block size.",
+        |s, g| put(&mut s.io.stride, g.size()),
+    )
+    .bounded("for jobs of one block size"),
     opt("num_range", &[], Form::Integer { min: 1, max: 1 }, "1", "Number of ranges of one trim.", |_, g| {
         g.integer(1, 1).map(drop)
     })
