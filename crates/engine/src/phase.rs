@@ -10,7 +10,7 @@ use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGrou
 use iolite_workload::{Arrivals, Filler, OpStream, Priorities, Share};
 
 use crate::backend::{
-    Backend, Busy, Fallocate, Files, Invalidating, Libaio, Mmap, Null, Splice, Sync, Threads, Truncate,
+    Backend, Busy, Fallocate, Files, Invalidating, Libaio, Mmap, Null, Seek, Splice, Sync, Threads, Truncate,
     Uring, Vectored,
 };
 use crate::error::EngineError;
@@ -251,6 +251,9 @@ impl Phase {
             BackendKind::Null | BackendKind::Busy(_) => self.measure(Null::new(block), plan, start),
             BackendKind::Sync => {
                 self.invalidating(Sync::new(files, block).map_err(failed)?, again, plan, start)
+            }
+            BackendKind::Seek => {
+                self.invalidating(Seek::new(files, block, writes).map_err(failed)?, again, plan, start)
             }
             BackendKind::IoUring(options) => {
                 let method = self.task.durability.sync.map(|rule| rule.method).unwrap_or_default();

@@ -11,6 +11,8 @@ pub enum BackendKind {
     Null,
     /// pread and pwrite, one operation per thread.
     Sync,
+    /// lseek (unless the position is right already), read and write, one operation per thread.
+    Seek,
     /// io_uring, many operations per thread.
     IoUring(RingOptions),
     /// preadv2 and pwritev2 with these flags, one operation per thread.
@@ -96,6 +98,7 @@ impl BackendKind {
         match self {
             BackendKind::Null => "null",
             BackendKind::Sync => "sync",
+            BackendKind::Seek => "seek",
             BackendKind::IoUring(_) => "io_uring",
             BackendKind::Vectored(_) => "vectored",
             BackendKind::Libaio => "libaio",
@@ -118,6 +121,7 @@ impl BackendKind {
         matches!(
             self,
             BackendKind::Sync
+                | BackendKind::Seek
                 | BackendKind::Vectored(_)
                 | BackendKind::Mmap
                 | BackendKind::Splice
