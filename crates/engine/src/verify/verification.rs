@@ -164,12 +164,11 @@ impl Verification {
         if let Some(state) = self.state.get().filter(|_| complete) {
             state.close()?;
         }
-        if let Some(path) = self.verify.state.as_ref().filter(|_| self.verify.fio_state) {
-            if !self.verify.only
-                && let Some(written) = written.first()
-            {
-                FioState::of(&of.task, written, &of.targets).save(path)?;
-            }
+        let saves = self.verify.fio_state && !self.verify.only;
+        let state = self.verify.state.as_ref().filter(|_| saves);
+        // A thread of fio's is a task of one worker.
+        if let (Some(path), Some(written)) = (state, written.first()) {
+            FioState::of(&of.task, written, &of.targets).save(path)?;
         }
         if self.verify.after {
             // Comparing what is in memory with itself would say nothing.
