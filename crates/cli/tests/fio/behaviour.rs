@@ -186,10 +186,12 @@ fn options_of_newer_versions_are_known() {
         "--lockfile=none",
         "--atomic=1",
         "--pre_read=0",
+        "--random_sequence_stride=8k",
+        "--verify_pattern_interval=1",
     ] {
         done(ours(&place, &[&job[..], &[option]].concat()));
     }
-    for option in ["--ramp_size=4k", "--sprandom=1", "--random_sequence_stride=8k", "--num_range=4"] {
+    for option in ["--ramp_size=4k", "--sprandom=1", "--num_range=4"] {
         let output = ours(&place, &[&job[..], &[option]].concat()).output().unwrap();
         let name = option.trim_start_matches('-').split('=').next().unwrap();
         assert_eq!(output.status.code(), Some(1));

@@ -117,6 +117,7 @@ fn direction(task: &FileTask) -> &'static str {
 fn engine(backend: BackendKind) -> &'static str {
     match backend {
         BackendKind::Sync => "psync",
+        BackendKind::Seek => "sync",
         BackendKind::Vectored(_) => "pvsync2",
         BackendKind::Fallocate => "falloc",
         BackendKind::Truncate => "ftruncate",

@@ -468,7 +468,7 @@ fn engines_are_back_ends() {
         BackendKind::Vectored(flags)
     };
     for (settings, backend) in [
-        (&[("ioengine", "sync")][..], BackendKind::Sync),
+        (&[("ioengine", "sync")][..], BackendKind::Seek),
         (&[("ioengine", "psync")], BackendKind::Sync),
         (&[("ioengine", "vsync")], flags(|_| {})),
         (&[("ioengine", "pvsync")], flags(|_| {})),

@@ -80,7 +80,7 @@ impl Depth {
 /// Lets a pool of threads, one for each operation in flight, do what this thread would have done itself.
 fn offload(task: &mut FileTask) -> Result {
     match task.backend {
-        BackendKind::Sync => task.backend = BackendKind::Threads,
+        BackendKind::Sync | BackendKind::Seek => task.backend = BackendKind::Threads,
         BackendKind::Vectored(flags) if flags == IoFlags::default() => task.backend = BackendKind::Threads,
         // Submitting does not wait for the device.
         BackendKind::Null | BackendKind::IoUring(_) | BackendKind::Libaio | BackendKind::Threads => {}

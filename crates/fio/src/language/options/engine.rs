@@ -101,7 +101,7 @@ const MOUNT_IT: &str = "mount it, or map it to a block device, and use io_uring 
 
 /// All engines that fio knows.
 pub const ENGINES: &[Known] = &[
-    io("sync", "read and write, here as pread and pwrite"),
+    io("sync", "lseek (where an operation does not go on from the one before), read and write"),
     io("psync", "pread and pwrite"),
     io("vsync", "readv and writev, here as preadv and pwritev of one buffer"),
     io("pvsync", "preadv and pwritev"),
@@ -117,11 +117,11 @@ pub const ENGINES: &[Known] = &[
     io("ftruncate", "ftruncate to the offset of each write"),
     names("filecreate", MetadataOperation::Create, "makes files"),
     names("filestat", MetadataOperation::Stat, "reads the attributes of files"),
+    names("fileopen", MetadataOperation::Open, "opens files and closes them"),
     names("filedelete", MetadataOperation::Unlink, "removes files"),
     names("dircreate", MetadataOperation::Mkdir, "makes directories"),
     names("dirdelete", MetadataOperation::Rmdir, "removes directories"),
     none("dirstat", "reads the attributes of directories", "use filestat"),
-    none("fileopen", "opens files", "use filestat"),
     none("io_uring_cmd", "NVMe commands through a ring", "use io_uring on the block device"),
     none("sg", "SCSI generic", "use io_uring or libaio on the block device"),
     none("libzbc", "zoned block devices", "use io_uring on a device without zones"),
@@ -209,6 +209,7 @@ impl Engine {
             "posixaio" => BackendKind::Threads,
             "mmap" => BackendKind::Mmap,
             "splice" => BackendKind::Splice,
+            "sync" => BackendKind::Seek,
             "null" => BackendKind::Null,
             "falloc" => BackendKind::Fallocate,
             "ftruncate" => BackendKind::Truncate,
