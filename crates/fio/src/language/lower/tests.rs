@@ -703,7 +703,7 @@ fn what_does_not_go_together_is_refused() {
         (&[("rw", "randread:4"), ("percentage_random", "50")], "remove one of them"),
         (&[("rw", "randrw"), ("percentage_random", "50,20")], "two jobs"),
         (&[("rw", "randrw"), ("random_distribution", "zoned:100/10,100/20")], "two jobs"),
-        (&[("rw", "randread:4"), ("random_distribution", "zipf")], "remove one of them"),
+        (&[("rw", "randread:4"), ("random_distribution", "zipf"), ("bsrange", "4k-8k")], "one block size"),
         (&[("zonesize", "8k")], "zonemode=strided"),
         (&[("zonemode", "strided")], "zonesize"),
         (&[("rw", "write"), ("fsync", "1"), ("fdatasync", "1")], "one of them"),
