@@ -214,7 +214,7 @@ mod tests {
             (with(|task, _| task.access = Access::SequentialSkip { hole: Bytes(512) }), "within a unit"),
             (with(|task, _| task.access = cycle.clone()), "within a unit"),
             (with(|task, _| task.mix = Mix::Read), "writes nothing"),
-            (with(|task, _| task.mix = Mix::TrimThenWrite), "trims"),
+            (with(|task, _| task.mix = Mix::TrimThenWrite), "nothing would be compared"),
             (
                 with(|task, verify| {
                     (task.mix, task.access, task.regions) = (Mix::Write, Access::Append, Regions::Natural);
