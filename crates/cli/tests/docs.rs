@@ -122,7 +122,7 @@ const JOB: [(&str, &[&str]); 11] = [
     ),
     ("backend", &["BackendKind", "IoFlags", "RingOptions", "BusyOptions", "BusyWork"]),
     ("priority", &["PriorityShare", "Prioritized", "IoPriority", "IoClass"]),
-    ("access", &["Access", "Regions", "Zone", "ZoneSize", "ZoneCycle", "HotSpot"]),
+    ("access", &["Access", "Regions", "Zone", "ZoneSize", "ZoneCycle", "Jumps", "HotSpot"]),
     ("trace", &["TracedOp", "TracedKind", "TracedKinds"]),
     ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Fill"]),
     ("arrival", &["Arrival", "KindRates", "Pace", "Stop"]),

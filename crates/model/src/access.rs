@@ -123,6 +123,17 @@ pub struct Jumps {
     pub step: Bytes,
 }
 
+impl Jumps {
+    /// What follows the places that jumps lead to, in words.
+    pub fn in_a_row(&self) -> String {
+        let apart = if self.step.0 > 0 { format!(", {} apart", self.step) } else { String::new() };
+        match self.run {
+            0 => format!(" ({} % of the operations, the others in a row{apart})", self.percent),
+            run => format!(" (runs of {run} from there{apart})"),
+        }
+    }
+}
+
 impl Default for Jumps {
     fn default() -> Jumps {
         Jumps { to: Access::Random, run: 0, percent: 0, step: Bytes(0) }

@@ -263,14 +263,7 @@ fn access(order: &Access) -> String {
         Access::Backwards => "backwards".to_owned(),
         Access::Strided { stride } => format!("every {stride}"),
         Access::Runs { blocks } => format!("in runs of {blocks} from random ones"),
-        Access::Jumps(jumps) => {
-            let to = access(&jumps.to);
-            let step = if jumps.step.0 > 0 { format!(", {} apart", jumps.step) } else { String::new() };
-            match (jumps.run, jumps.percent) {
-                (0, percent) => format!("{percent} % of them {to}, the others in a row{step}"),
-                (run, _) => format!("in runs of {run}{step}, each from a place {to}"),
-            }
-        }
+        Access::Jumps(jumps) => format!("{}{}", access(&jumps.to), jumps.in_a_row()),
         Access::Random => "at random".to_owned(),
         Access::Covering => "at random, each block once per round".to_owned(),
         Access::Zipf { theta } => format!("at random by Zipf's law ({theta})"),
@@ -471,7 +464,7 @@ fn verify(verify: &Verify) -> String {
         (false, true) => " (completely after the phase)",
         (false, false) => "",
     };
-    let only = if verify.only { ", nothing being read or written in the phase" } else { "" };
+    let only = if verify.only { ", without other operations" } else { "" };
     format!("verified by {}{when}{only}", verify.check.name())
 }
 
