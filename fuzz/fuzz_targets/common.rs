@@ -35,7 +35,7 @@ pub fn planned(invocation: &Invocation, documents: &[Document]) {
     if let Err(problems) = plan(invocation, documents, &context()) {
         assert!(!problems.0.is_empty());
         for problem in &problems.0 {
-            assert!(problem.origin.line > 0 && problem.origin.column > 0 && !problem.what.is_empty());
+            assert!(problem.origin.line > 0 && problem.origin.column > 0 && !problem.cause.to_string().is_empty());
         }
     }
 }
