@@ -120,7 +120,7 @@ fn the_screen_is_left_and_the_run_kept() {
     terminal.press("k");
     terminal.wait_for(LEFT);
     // What is printed at the end of every run.
-    terminal.wait_for("while it ran");
+    terminal.wait_for("during the run");
     assert!(terminal.child.wait().unwrap().success());
     assert_eq!(place.ask::<String>("SELECT ending FROM run"), "completed");
 }
@@ -137,6 +137,19 @@ fn the_run_is_ended_from_the_screen() {
     terminal.wait_for("INTERRUPTED");
     terminal.child.wait().unwrap();
     assert_eq!(place.ask::<String>("SELECT ending FROM run"), "interrupted");
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_the_run() {
+    let place = TestDirectory::new();
+    let Some(mut terminal) = Terminal::start(&place, "120s") else { return };
+    terminal.wait_for("operations per second");
+    drop(terminal);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while place.ask::<Option<String>>("SELECT ending FROM run").as_deref() != Some("interrupted") {
+        assert!(Instant::now() < deadline, "the run goes on without its terminal");
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("iolite-waits/", "wait events of the sessions of a database"),
     ("iolite-durability/", "result of a check for acknowledged writes after a crash"),
     ("iolite-verified/", "result of verifying the data written by an earlier run"),
+    ("iolite-tables/", "tables of figures with their intervals, and what they say"),
     ("iolite-ab/", "comparison of two jobs, run alternately"),
     ("iolite-comparison/", "comparison of stored runs"),
     ("iolite-runs/", "list of stored runs"),

@@ -4,7 +4,7 @@ mod draw;
 mod heat;
 mod state;
 
-use std::io::{self, Stderr};
+use std::io::{self, IsTerminal, Stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -24,6 +24,9 @@ use state::{Overlay, State};
 
 /// How often it is drawn, and looks for keys.
 const TICK: Duration = Duration::from_millis(250);
+
+/// Time to give the terminal back at the end.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The view. Dropped at any time, it leaves the terminal as it was.
 pub struct Screen {
@@ -87,7 +90,13 @@ impl Screen {
 
     fn join(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
-        if let Some(drawing) = self.drawing.take() {
+        let Some(drawing) = self.drawing.take() else { return };
+        // A terminal that was closed may hold the thread in a read that never ends: the run must not wait for it.
+        let given_up = Instant::now() + GRACE;
+        while !drawing.is_finished() && Instant::now() < given_up {
+            std::thread::sleep(TICK / 10);
+        }
+        if drawing.is_finished() {
             // A thread that has panicked has given the terminal back as well.
             let _ = drawing.join();
         }
@@ -163,8 +172,8 @@ fn drawn(mut terminal: Taken, shared: &Shared, started: Instant, end: fn()) {
     while !shared.over.load(Ordering::Relaxed) {
         let elapsed = Nanos(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
         let is_drawn = terminal.0.draw(|frame| draw::screen(frame, &shared.state(), elapsed));
-        // Without a terminal the run goes on unseen.
-        if is_drawn.is_err() {
+        // Without a terminal the run goes on unseen. One that was closed would be read again and again.
+        if is_drawn.is_err() || !io::stderr().is_terminal() {
             return;
         }
         let key = match event::poll(TICK) {
