@@ -146,15 +146,19 @@ fn spared(mut reason: Reason, disturbed: Option<Disturbance>) -> Reason {
     reason
 }
 
-/// Why a phase shows nothing, where it does not.
-fn unjudged(evidence: &Evidence<'_>) -> Option<String> {
+/// Operations that say enough of a rate however short the time: a fast device has written a small file before half a second is
+/// over.
+const ENOUGH_FOR_RATE: u64 = 300;
+
+/// Why a phase shows nothing, where it does not: one over early shows something all the same from `enough` operations on.
+fn unjudged(evidence: &Evidence<'_>, enough: u64) -> Option<String> {
     let result = evidence.result;
     match &result.end.ending {
         Ending::Failed(why) => return Some(format!("its stage failed: {why}")),
         Ending::Interrupted => return Some("its stage was interrupted".into()),
         Ending::Completed => {}
     }
-    let few = result.totals.operations(evidence.kind) < ENOUGH && result.errors() == 0;
+    let few = result.totals.operations(evidence.kind) < enough && result.errors() == 0;
     (is_short(result) && few).then(|| format!("measured for only {}", result.end.measured))
 }
 
@@ -185,7 +189,7 @@ fn judge_time(
     let Some(evidence) = evidence else {
         return reason(Fitness::Marginal, "", "not judged: not measured".into(), f64::NAN);
     };
-    if let Some(why) = unjudged(evidence) {
+    if let Some(why) = unjudged(evidence, ENOUGH) {
         return reason(Fitness::Marginal, evidence.load, format!("not judged: {why}"), f64::NAN);
     }
     let Some(estimate) = estimate(criterion, evidence) else {

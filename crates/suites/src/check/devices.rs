@@ -160,7 +160,9 @@ impl Simulation {
             if let Task::File(file) = task { file.asked_rate().map_or(0.0, |rate| rate.0) } else { 0.0 };
         // Large blocks move faster than one channel would.
         let channels = if bytes_each > 65_536 { 1 } else { device.channels };
-        let mean = factor * if bytes_each > 65_536 { 2.5e6 } else { mean };
+        let fast = (1e9..f64::INFINITY).contains(&device.bandwidth.1);
+        let large = if fast { bytes_each as f64 / device.bandwidth.1 * 1e9 } else { 2.5e6 };
+        let mean = factor * if bytes_each > 65_536 { large } else { mean };
         let begin = self.now;
         let mut arrivals: BinaryHeap<Reverse<u64>> =
             (0..if open { 1 } else { slots }).map(|_| Reverse(0)).collect();
@@ -572,4 +574,16 @@ fn stalls_between_the_windows_of_a_hurried_check_are_seen_in_its_other_phases() 
         assert_eq!(check(GOOD, seed, etcd.clone()).0.fitness, Fitness::Fit, "seed {seed}");
     }
     assert!(elsewhere > 0, "the windows themselves have met a stall every time");
+}
+
+/// The faster the device, the sooner the data file is written: that is no reason against it.
+#[test]
+fn a_device_that_writes_its_data_file_at_once_is_judged_by_it() {
+    for (space, judged) in [(Bytes(4 << 30), true), (Bytes(1 << 30), true), (Bytes(128 << 20), false)] {
+        let fast = Device { bandwidth: (f64::INFINITY, 2e9), service: 100e3, max: 400_000.0, ..GOOD };
+        let (verdict, _) = check(fast, 1, CheckOptions { space, ..options() });
+        let floor = |reason: &&iolite_model::Reason| reason.what == "sequential write 1 MiB, throughput";
+        let reason = verdict.reasons.iter().find(floor).unwrap();
+        assert_eq!(reason.measured.starts_with("not judged"), !judged, "{space}: {reason:?}");
+    }
 }

@@ -3,7 +3,7 @@
 use iolite_model::{Fitness, Floor, Iops, Measure, Nanos, Rate, Reason};
 use iolite_stats::{Estimate, PhaseResult, SignTest};
 
-use super::{Disturbance, Evidence, between_windows, spared, stamp_reservation, unjudged};
+use super::{Disturbance, ENOUGH_FOR_RATE, Evidence, between_windows, spared, stamp_reservation, unjudged};
 
 /// The most that random reads did within the bound on their mean response time.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +62,7 @@ pub(super) fn judge_floor(
         return (!capacity.target).then(|| judge_capacity(capacity, Some((bound.0, floor.marginal_factor))));
     }
     let Some(evidence) = evidence else { return unjudged_floor(floor, "not measured") };
-    if let Some(why) = unjudged(evidence) {
+    if let Some(why) = unjudged(evidence, ENOUGH_FOR_RATE) {
         return unjudged_floor(floor, &why);
     }
     let Some(summary) = evidence.result.summary(evidence.kind) else {
