@@ -2,16 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::Parser;
 use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
-use iolite_model::{Bytes, Concluded, Durability, Ending, Nanos, Storage, TimedBy};
+use iolite_model::{Bytes, Concluded, Durability, Ending, Nanos, Storage, TimedBy, WritePlan};
 use iolite_oltp::ran::Settings;
 use iolite_results::{Run, RunRequest};
 use iolite_session::{LayersDatabases, RanDatabase, Session, answered, ending};
 use iolite_suites::{Layers, LayersDatabase, LayersOptions};
 
 use crate::exit::{Exit, UsageError};
+use crate::ran::refused;
 use crate::shared_args::OutputArgs;
 use crate::writes::WriteArgs;
 use crate::{exit, output, setup, signals};
@@ -80,7 +82,9 @@ const SHORTEST: Nanos = Nanos(200_000_000);
 pub(crate) fn run(args: LayersArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     validate(&args)?;
-    let databases = args.db.iter().map(|url| open(url, &control)).collect::<anyhow::Result<Vec<_>>>()?;
+    let limits = args.writes.limits();
+    let databases = args.db.iter().map(|url| Ok(open(url, &control)?.held_to(limits)));
+    let databases = databases.collect::<anyhow::Result<Vec<_>>>()?;
     let directory = setup::directory(&args.directory)?;
     let storage = iolite_observe::storage(&directory)?;
     let device = args.device.as_deref().map(|device| beneath(device, &storage)).transpose()?;
@@ -95,9 +99,10 @@ pub(crate) fn run(args: LayersArgs) -> anyhow::Result<Exit> {
         rounds: args.rounds,
         seed: args.seed.unwrap_or_else(|| iolite_session::unix_now().0),
     };
-    let planned = Layers::new(options.clone()).planned();
-    let plan = args.writes.plan(planned.chunks(1), &storage, args.output.quiet)?;
-    let mut session = setup::begin(storage, &directory, &args.output, duration(&options), &control)?;
+    let layers = Layers::new(options.clone());
+    let plan = args.writes.limits().plan(layers.planned().chunks(1), &storage).then(of_own_database(&layers));
+    let plan = args.writes.accept(plan, &storage, args.output.quiet)?;
+    let mut session = setup::begin(storage, &directory, &args.output, plan.duration, &control)?;
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("layers", "")));
     let names = options.databases.clone();
@@ -129,9 +134,9 @@ fn validate(args: &LayersArgs) -> Result<(), UsageError> {
 }
 
 fn open(url: &str, control: &Control) -> anyhow::Result<RanDatabase> {
-    let url = DatabaseUrl::parse(url).map_err(|error| UsageError::new(error.to_string()))?;
+    let url = DatabaseUrl::parse(url).map_err(refused)?;
     let settings = Settings { durability: Durability::Full, through_buffers: false };
-    answered(control, move || RanDatabase::open(url, settings, false))
+    answered(control, move || RanDatabase::open(url, settings, false)).map_err(refused)
 }
 
 /// The device to read: one that the directory is on.
@@ -141,6 +146,12 @@ fn beneath(device: &Path, storage: &Storage) -> anyhow::Result<PathBuf> {
     })?;
     let name = resolved.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if storage.devices.iter().any(|beneath| beneath.name == name) {
+        std::fs::File::open(&resolved).with_context(|| {
+            format!(
+                "--device {} cannot be read: run as root or as a member of its group, or omit --device",
+                device.display()
+            )
+        })?;
         return Ok(resolved);
     }
     let there: Vec<_> = storage.devices.iter().map(|device| format!("/dev/{}", device.name)).collect();
@@ -180,10 +191,10 @@ fn able(options: LayersOptions, session: &mut Session<'_>) -> anyhow::Result<Lay
     Ok(LayersOptions { direct, io_uring: session.takes_io_uring(), ..options })
 }
 
-/// About how long it takes: the windows, and some time for the file and the search.
-fn duration(options: &LayersOptions) -> Nanos {
-    let windows = Layers::new(options.clone()).planned_windows() + 10;
-    Nanos(options.window.0.saturating_mul(windows))
+/// What creating the run's own database writes: its global twice, since it goes through the log.
+fn of_own_database(layers: &Layers) -> WritePlan {
+    let size = layers.own_database().map_or(Bytes(0), |database| database.size);
+    WritePlan { bytes: Bytes(size.0.saturating_mul(2)), space: size, ..WritePlan::default() }
 }
 
 fn exit_of(run: &Run) -> Exit {

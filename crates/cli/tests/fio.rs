@@ -13,6 +13,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use common::fio::fio_is_installed;
 use common::*;
 use serde_json::Value;
 
@@ -44,14 +45,6 @@ fn theirs(place: &TestDirectory, arguments: &[&str]) -> Command {
     let mut command = Command::new("fio");
     command.args(arguments).current_dir(directory).stdin(Stdio::null());
     command
-}
-
-fn fio_is_installed() -> bool {
-    let there = Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success());
-    if !there {
-        skip::<()>("fio is not installed");
-    }
-    there
 }
 
 fn done(mut command: Command) -> Output {

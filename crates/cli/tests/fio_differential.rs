@@ -11,50 +11,15 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
+use common::fio::{Program, empty_directory, fio_is_installed, run_as_fio};
 use common::*;
 use serde_json::Value;
 
 /// Configurations that run unless configured otherwise.
 const SAMPLE: u64 = 25;
-
-/// A program that is run as fio.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Program {
-    Ours,
-    Theirs,
-}
-
-fn run(program: Program, directory: &Path, arguments: &[String]) -> Output {
-    let mut command = Command::new(if program == Program::Ours { IOLITE } else { "fio" });
-    if program == Program::Ours {
-        command.arg0("fio");
-    }
-    command.args(arguments).current_dir(directory).stdin(Stdio::null());
-    command.env("XDG_DATA_HOME", directory.parent().unwrap()).env("NO_COLOR", "1");
-    command.output().unwrap()
-}
-
-fn fio_is_installed() -> bool {
-    let version = Command::new("fio").arg("--version").output();
-    let there = version.is_ok_and(|output| {
-        output.status.success() && !String::from_utf8_lossy(&output.stdout).contains("iolite")
-    });
-    if !there {
-        skip::<()>("fio is not installed");
-    }
-    there
-}
-
-/// A directory of its own in the place.
-fn folder(place: &TestDirectory, name: &str) -> PathBuf {
-    let folder = place.root.path().join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
@@ -127,7 +92,7 @@ struct Came {
 }
 
 fn came(program: Program, directory: &Path, arguments: &[String]) -> Came {
-    let output = run(program, directory, arguments);
+    let output = run_as_fio(program, directory, arguments);
     let text = String::from_utf8_lossy(&output.stdout);
     let document: Value = text
         .find("{\n")
@@ -236,8 +201,8 @@ fn generated_configurations_do_what_fio_does() {
         }
         arguments.push("--output-format=json".into());
         ran += 1;
-        let ours = came(Program::Ours, &folder(&place, "ours"), &arguments);
-        let theirs = came(Program::Theirs, &folder(&place, "theirs"), &arguments);
+        let ours = came(Program::Ours, &empty_directory(&place, "ours"), &arguments);
+        let theirs = came(Program::Theirs, &empty_directory(&place, "theirs"), &arguments);
         if ours != theirs {
             let keys: Vec<_> = ours.keys.symmetric_difference(&theirs.keys).collect();
             differing.push(format!(
@@ -270,7 +235,7 @@ fn files_below_a_directory_are_read_as_fio_reads_them() {
     let place = TestDirectory::new();
     for more in ["", "--size=12k", "--filename=extra"] {
         let came = [Program::Ours, Program::Theirs].map(|program| {
-            let directory = folder(&place, "below");
+            let directory = empty_directory(&place, "below");
             fs::create_dir_all(directory.join("files/deeper")).unwrap();
             for (name, size) in [("b", 8192), ("a", 4096), ("deeper/c", 16384)] {
                 fs::write(directory.join("files").join(name), vec![1; size]).unwrap();
@@ -345,7 +310,7 @@ fn samples_of_bandwidth_stay_without_clock_readings() {
     let place = TestDirectory::new();
     let job =
         "--name=x --ioengine=null --size=1m --time_based --runtime=1 --gtod_reduce=1 --output-format=json";
-    let output = run(Program::Ours, &place.data(), &words(job));
+    let output = run_as_fio(Program::Ours, &place.data(), &words(job));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let read = &document["jobs"][0]["read"];
     for key in ["bw_mean", "iops_mean", "bw_samples", "iops_samples", "iops_min", "bw_max"] {

@@ -21,9 +21,8 @@ fn ours(place: &TestDirectory, arguments: &[&str]) -> Command {
 
 /// The installed fio in the same directory; `None` where there is none.
 fn theirs(place: &TestDirectory, arguments: &[&str]) -> Option<Command> {
-    let there = Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success());
-    if !there {
-        return skip("fio is not installed");
+    if !common::fio::fio_is_installed() {
+        return None;
     }
     let mut command = Command::new("fio");
     command.args(arguments).current_dir(place.data()).stdin(Stdio::null());

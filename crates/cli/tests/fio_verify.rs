@@ -9,19 +9,12 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::FileExt;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::Output;
 
+use common::fio::{Program, empty_directory, fio_is_installed, run_as_fio};
 use common::*;
 use serde_json::Value;
-
-/// A program that is run as fio.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Program {
-    Ours,
-    Theirs,
-}
 
 const BOTH: [(Program, Program); 2] = [(Program::Ours, Program::Theirs), (Program::Theirs, Program::Ours)];
 
@@ -69,33 +62,9 @@ const OPTIONS: [&str; 17] = [
 ];
 
 fn run(program: Program, directory: &Path, arguments: &str) -> Output {
-    let mut command = Command::new(if program == Program::Ours { IOLITE } else { "fio" });
-    if program == Program::Ours {
-        command.arg0("fio");
-    }
-    command.args(["--name=x", "--filename=data", "--size=64k", "--bs=4k", "--output-format=json"]);
-    command.args(arguments.split_whitespace()).current_dir(directory).stdin(Stdio::null());
-    command.env("XDG_DATA_HOME", directory.parent().unwrap()).env("NO_COLOR", "1");
-    command.output().unwrap()
-}
-
-fn fio_is_installed() -> bool {
-    let version = Command::new("fio").arg("--version").output();
-    let there = version.is_ok_and(|output| {
-        output.status.success() && !String::from_utf8_lossy(&output.stdout).contains("iolite")
-    });
-    if !there {
-        skip::<()>("fio is not installed");
-    }
-    there
-}
-
-/// An empty directory in the place.
-fn folder(place: &TestDirectory) -> PathBuf {
-    let folder = place.root.path().join("exchange");
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
+    let common = ["--name=x", "--filename=data", "--size=64k", "--bs=4k", "--output-format=json"];
+    let all = common.into_iter().chain(arguments.split_whitespace()).map(str::to_owned);
+    run_as_fio(program, directory, &all.collect::<Vec<_>>())
 }
 
 fn verifying(method: &str, more: &str) -> String {
@@ -129,7 +98,7 @@ fn every_method_is_exchanged_with_every_option() {
                 continue;
             }
             for (writer, reader) in BOTH {
-                let directory = folder(&place);
+                let directory = empty_directory(&place, "exchange");
                 let written = run(
                     writer,
                     &directory,
@@ -153,7 +122,7 @@ fn every_method_is_exchanged_with_every_option() {
 #[test]
 fn what_a_job_would_have_written_is_verified_without_writing() {
     let place = TestDirectory::new();
-    let directory = folder(&place);
+    let directory = empty_directory(&place, "exchange");
     let ours = |arguments: &str| run(Program::Ours, &directory, arguments);
     for rw in ["write", "randwrite", "randrw", "rw"] {
         let job = format!("--rw={rw} --verify=crc32c");
@@ -170,7 +139,7 @@ fn what_a_job_would_have_written_is_verified_without_writing() {
     }
     if fio_is_installed() {
         for (writer, reader) in BOTH {
-            let directory = folder(&place);
+            let directory = empty_directory(&place, "exchange");
             assert!(run(writer, &directory, "--rw=write --verify=md5").status.success());
             let only = run(reader, &directory, "--rw=write --verify=md5 --verify_only=1");
             assert!(only.status.success(), "{writer:?}: {}", stderr(&only));
@@ -188,7 +157,7 @@ fn states_limit_what_is_verified() {
     let place = TestDirectory::new();
     let state = "local-x-0-verify.state";
     for (writer, reader) in BOTH {
-        let directory = folder(&place);
+        let directory = empty_directory(&place, "exchange");
         let job = "--rw=write --verify=crc32c --do_verify=0 --number_ios=6 --verify_state_save=1";
         assert!(run(writer, &directory, job).status.success(), "{writer:?}");
         assert_eq!(fs::read(directory.join(state)).unwrap().len(), 192, "{writer:?}");
@@ -211,7 +180,7 @@ fn states_limit_what_is_verified() {
 #[test]
 fn trims_are_verified() {
     let place = TestDirectory::new();
-    let directory = folder(&place);
+    let directory = empty_directory(&place, "exchange");
     fs::write(directory.join("data"), [7; 65536]).unwrap();
     let job = "--rw=write --verify=crc32c --trim_percentage=50";
     let trimmed = run(Program::Ours, &directory, job);
@@ -229,7 +198,7 @@ fn wrong_blocks_are_saved() {
     let place = TestDirectory::new();
     let programs = if fio_is_installed() { &[Program::Ours, Program::Theirs][..] } else { &[Program::Ours] };
     for program in programs {
-        let directory = folder(&place);
+        let directory = empty_directory(&place, "exchange");
         let job = "--verify=pattern --verify_pattern=0xabcdef01";
         assert!(run(*program, &directory, &format!("--rw=write --do_verify=0 {job}")).status.success());
         let file = fs::File::options().write(true).open(directory.join("data")).unwrap();
@@ -277,7 +246,7 @@ fn damage_is_found_by_both_whoever_wrote_the_data() {
         // Methods with a checksum, in turn.
         for method in ["crc32c", METHODS[index], METHODS[index + 6]] {
             for writer in [Program::Ours, Program::Theirs] {
-                let directory = folder(&place);
+                let directory = empty_directory(&place, "exchange");
                 let job = verifying(method, "--rw=write --do_verify=0");
                 assert!(run(writer, &directory, &job).status.success());
                 damage(&fs::File::options().read(true).write(true).open(directory.join("data")).unwrap());
@@ -299,7 +268,7 @@ fn damage_is_found_by_both_whoever_wrote_the_data() {
 #[test]
 fn headers_number_the_writes() {
     let place = TestDirectory::new();
-    let directory = folder(&place);
+    let directory = empty_directory(&place, "exchange");
     let written = |loops: u32| {
         let job = format!("--rw=write --verify=crc32c --do_verify=0 --loops={loops}");
         assert!(run(Program::Ours, &directory, &job).status.success());
@@ -311,7 +280,7 @@ fn headers_number_the_writes() {
 #[test]
 fn verification_ends_with_the_first_wrong_block_where_that_is_fatal() {
     let place = TestDirectory::new();
-    let directory = folder(&place);
+    let directory = empty_directory(&place, "exchange");
     let job = "--rw=write --verify=crc32c";
     assert!(run(Program::Ours, &directory, job).status.success());
     let file = fs::File::options().write(true).open(directory.join("data")).unwrap();

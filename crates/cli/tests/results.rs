@@ -797,9 +797,7 @@ fn a_stored_run_is_drawn_in_every_kind() {
 #[test]
 fn results_of_fio_are_imported_listed_compared_and_drawn() {
     let place = TestDirectory::new();
-    let fio = std::process::Command::new("fio").arg("--version").output();
-    if !fio.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: fio is not installed");
+    if !common::fio::fio_is_installed() {
         return;
     }
     let path = |name: &str| place.root.path().join(name).to_str().unwrap().to_owned();

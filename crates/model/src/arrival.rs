@@ -135,25 +135,16 @@ pub struct Stop {
 impl Stop {
     /// Whether a condition is given at all.
     pub fn has_end(&self) -> bool {
-        let Stop {
-            runtime,
-            bytes,
-            operations,
-            loops,
-            worker_bytes,
-            worker_operations,
-            written,
-            full,
-            in_flight: _,
-        } = *self;
-        full || runtime.is_some()
-            || bytes.or(worker_bytes).or(written).is_some()
-            || operations.or(worker_operations).is_some()
-            || loops.is_some()
+        self.full || self.limits().iter().any(Option::is_some)
     }
 
     /// Whether a limit is 0, so that there is nothing to do.
     pub fn is_nothing(&self) -> bool {
+        self.limits().contains(&Some(0))
+    }
+
+    /// All limits that are numbers.
+    fn limits(&self) -> [Option<u64>; 7] {
         let Stop {
             runtime,
             bytes,
@@ -165,10 +156,15 @@ impl Stop {
             full: _,
             in_flight: _,
         } = *self;
-        runtime == Some(Nanos(0))
-            || bytes.or(worker_bytes) == Some(Bytes(0))
-            || operations.or(worker_operations) == Some(0)
-            || written == Some(Bytes(0))
-            || loops == Some(0)
+        let bytes_of = |limit: Option<Bytes>| limit.map(|bytes| bytes.0);
+        [
+            runtime.map(|time| time.0),
+            bytes_of(bytes),
+            operations,
+            loops.map(u64::from),
+            bytes_of(worker_bytes),
+            worker_operations,
+            bytes_of(written),
+        ]
     }
 }

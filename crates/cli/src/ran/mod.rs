@@ -16,6 +16,7 @@ mod tool;
 
 pub(crate) use args::RanArgs;
 pub(crate) use options::{IoOptions, ReadOptions, WriteOptions};
+pub(crate) use refused::refused;
 
 use args::Verb;
 use options::Operation;

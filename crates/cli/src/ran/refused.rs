@@ -5,7 +5,7 @@ use iolite_db::Error;
 use crate::exit::UsageError;
 
 /// A database's refusal as an error of this command: what the user has typed wrong is reported as such.
-pub(super) fn refused(error: impl Into<anyhow::Error>) -> anyhow::Error {
+pub(crate) fn refused(error: impl Into<anyhow::Error>) -> anyhow::Error {
     let error = error.into();
     match error.downcast_ref() {
         Some(

@@ -5,6 +5,8 @@
 #[path = "../../../engine/tests/common/mod.rs"]
 mod times;
 
+pub(crate) mod fio;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

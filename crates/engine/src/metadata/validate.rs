@@ -1,6 +1,6 @@
 //! Whether a task of operations on names makes sense.
 
-use iolite_model::{MetadataTask, Nanos, Stop};
+use iolite_model::{MetadataTask, Nanos};
 
 use super::changes;
 use crate::error::EngineError;
@@ -31,31 +31,21 @@ pub(crate) fn validate(task: &MetadataTask) -> Result<(), EngineError> {
     if task.interval < SHORTEST_INTERVAL {
         return refuse("its intervals are shorter than 10 ms, too short to measure: make them longer");
     }
-    let Stop {
-        runtime,
-        bytes,
-        operations,
-        loops,
-        worker_bytes,
-        worker_operations,
-        written,
-        full,
-        in_flight: _,
-    } = task.stop;
-    if bytes.or(worker_bytes).or(written).is_some() {
+    let stop = &task.stop;
+    if stop.bytes.or(stop.worker_bytes).or(stop.written).is_some() {
         return refuse("a limit in bytes does not apply to metadata operations: use operations or a runtime");
     }
-    if full {
+    if stop.full {
         return refuse("`full` does not apply to metadata operations: remove it");
     }
     if changes(task.operation) {
         // `sync` without a change is nothing to do; rounds without end are another matter.
-        return match loops {
+        return match stop.loops {
             Some(_) => refuse("each name is created or removed once: remove the loops"),
             None => Ok(()),
         };
     }
-    if runtime.is_none() && operations.or(worker_operations).is_none() && loops.is_none() {
+    if !stop.has_end() {
         return refuse(
             "it has no stop condition: specify a runtime, operations or loops (rounds over all files)",
         );

@@ -34,6 +34,9 @@ const FIXED: usize = 176;
 /// Bytes of an entry.
 const ENTRY: usize = 16;
 
+/// Larger than any state: the entries of a queue of a million.
+const LARGEST: u64 = 16 << 20;
+
 /// Bytes of a name, the last of which is 0.
 const NAME: usize = 64;
 
@@ -71,7 +74,7 @@ impl FioState {
     /// # Errors
     /// It can't be read, or is not one of version 3.
     pub(crate) fn load(path: &Path) -> Result<FioState, EngineError> {
-        let bytes = std::fs::read(path).map_err(|source| failed("read", path, source))?;
+        let bytes = read(path).map_err(|source| failed("read", path, source))?;
         FioState::parse(&bytes).ok_or_else(|| {
             let reason = "it is not a verification state of fio 3.33 (version 3), or damaged";
             failed("read", path, io::Error::new(io::ErrorKind::InvalidData, reason))
@@ -80,7 +83,10 @@ impl FioState {
 
     /// Saves the state. It replaces another state, and nothing else.
     pub(crate) fn save(&self, path: &Path) -> Result<(), EngineError> {
-        match std::fs::read(path) {
+        match read(path) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(failed("write", path, error));
+            }
             Ok(bytes) if FioState::parse(&bytes).is_none() => {
                 let reason = "it exists and is not a verification state: remove it, or use --aux-path";
                 return Err(failed("write", path, io::Error::new(io::ErrorKind::AlreadyExists, reason)));
@@ -137,6 +143,16 @@ impl FioState {
     }
 }
 
+/// A state's bytes. What is no plain file, such as a named pipe, is not opened: reading it could wait for ever.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let metadata = std::fs::metadata(path)?;
+    if !metadata.is_file() || metadata.len() > LARGEST {
+        let reason = "it is not a verification state: specify another file";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+    }
+    std::fs::read(path)
+}
+
 fn failed(action: &'static str, path: &Path, source: io::Error) -> EngineError {
     EngineError::State { action, path: path.to_owned(), source }
 }
@@ -161,6 +177,14 @@ mod tests {
             assert_eq!(FioState::parse(&damaged), None, "byte {index}");
             assert_eq!(FioState::parse(&bytes[..index]), None, "cut at {index}");
         }
+    }
+
+    #[test]
+    fn a_named_pipe_is_refused_and_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("state");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(FioState::load(&pipe).is_err() && state().save(&pipe).is_err());
     }
 
     /// The checksum that fio 3.33 wrote for one job.

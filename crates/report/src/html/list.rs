@@ -36,7 +36,7 @@ impl ListFilter {
         // Days are in the order of their names.
         found
             && (self.tag.is_empty() || run.tags.contains(&self.tag))
-            && (self.result.is_empty() || run.result().contains(&self.result))
+            && (self.result.is_empty() || run.result().split(' ').next() == Some(&self.result))
             && (self.since.is_empty() || run.started().as_str() >= self.since.as_str())
     }
 }
@@ -134,7 +134,7 @@ fn row(run: &RunLine) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use iolite_model::{Ending, Nanos};
+    use iolite_model::{Ending, Fitness, Nanos};
 
     use super::*;
 
@@ -147,7 +147,11 @@ mod tests {
             command: vec!["iolite".into(), "check".into(), "/srv/<b>data".into()],
             phases: 3,
             ending: (number > 0).then_some(Ending::Completed),
-            verdict: None,
+            verdict: match number {
+                2 => Some(("etcd".into(), Fitness::Unfit)),
+                3 => Some(("etcd".into(), Fitness::Fit)),
+                _ => None,
+            },
             tags: if number == 1 { vec!["base".into()] } else { Vec::new() },
             notes: vec![format!("note {number}")],
         }
@@ -171,6 +175,7 @@ mod tests {
         assert_eq!(ids(&ListFilter { page: 99, ..all.clone() }), 50);
         assert_eq!(ids(&ListFilter { tag: "base".into(), ..all.clone() }), 1);
         assert_eq!(ids(&ListFilter { result: "running".into(), ..all.clone() }), 1);
+        assert_eq!(ids(&ListFilter { result: "fit".into(), ..all.clone() }), 1, "unfit is not fit");
         assert_eq!(ids(&ListFilter { text: "NOTE 24".into(), ..all.clone() }), 11);
         assert_eq!(ids(&ListFilter { since: "2200".into(), ..all }), 0);
     }

@@ -18,6 +18,9 @@ const SHORT_STROKED: f64 = 0.1;
 /// Share of a run's phases in which others' I/O is seen that makes it likely in all of them.
 const MUCH_OF_A_RUN: f64 = 0.25;
 
+/// Share of a phase for which a thread may wait for a CPU before that alone makes a verdict marginal.
+const LONG_WAIT: f64 = 0.1;
+
 /// Whether others used the device during a phase.
 fn beside_others(result: &PhaseResult, direct: bool) -> bool {
     let cache = &result.end.cache;
@@ -129,17 +132,22 @@ impl Check {
 
     /// What caps the verdict. Of stolen time that of the whole check, where it is known: a phase may have much of it by chance, and one
     /// check would be fit and the next one not.
+    ///
+    /// Short waits for a CPU, such as those behind the kernel's own threads, cap nothing either: they bear on what is slow, which is
+    /// then not called unfit.
     fn beside(&self) -> Vec<Warning> {
         let is_steal = |warning: &&Warning| {
             matches!(warning, Warning::GeneratorLimited { limit: HostLimit::Steal(_), .. })
         };
-        let Some(stolen) = self.stolen else { return self.beside.clone() };
+        let is_short_wait = |warning: &&Warning| matches!(warning, Warning::GeneratorLimited { limit: HostLimit::RunQueue(share), .. } if *share < LONG_WAIT);
+        let beside = self.beside.iter().filter(|warning| !is_short_wait(warning));
+        let Some(stolen) = self.stolen else { return beside.cloned().collect() };
         let whole = HostLimit::of_steal(stolen).map(|limit| Warning::GeneratorLimited {
             phase: "the whole check".into(),
             layout: false,
             limit,
         });
-        self.beside.iter().filter(|warning| !is_steal(warning)).cloned().chain(whole).collect()
+        beside.filter(|warning| !is_steal(warning)).cloned().chain(whole).collect()
     }
 
     fn verdict(&self, knees: &[KneeFound], history: &[PhaseResult]) -> Verdict {

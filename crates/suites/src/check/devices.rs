@@ -587,3 +587,16 @@ fn a_device_that_writes_its_data_file_at_once_is_judged_by_it() {
         assert_eq!(reason.measured.starts_with("not judged"), !judged, "{space}: {reason:?}");
     }
 }
+
+/// One window in which a thread waited for the kernel's own threads decides nothing; one that was short of CPUs does.
+#[test]
+fn a_short_wait_for_a_cpu_caps_nothing_and_spares_what_is_slow() {
+    let waited = |share| {
+        let limit = iolite_model::HostLimit::RunQueue(share);
+        [Warning::GeneratorLimited { phase: "commit, buffered append".into(), layout: false, limit }]
+    };
+    let slow = DEVICES.iter().find(|device| device.name == "slow commits").unwrap();
+    let verdict = |device: Device, share| check_on(&waited(share), device, 1, options()).0.fitness;
+    assert_eq!((verdict(GOOD, 0.06), verdict(*slow, 0.06)), (Fitness::Fit, Fitness::Marginal));
+    assert_eq!((verdict(GOOD, 0.12), verdict(*slow, 0.12)), (Fitness::Marginal, Fitness::Marginal));
+}

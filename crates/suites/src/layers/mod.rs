@@ -99,6 +99,8 @@ enum Stage {
 
 /// The most operations that the search for the knee keeps outstanding.
 const HIGHEST: u32 = 64;
+/// Loads that a search tries, about.
+const SEARCHED: usize = 9;
 /// Mean response time that ends the search.
 const RESPONSE: Nanos = Nanos(10_000_000);
 
@@ -122,21 +124,18 @@ impl Layers {
         Layers { options, run: Vec::new(), ahead: None, created: false }
     }
 
-    /// The tasks that write, with the most that they may write: for the plan that is shown before.
+    /// All tasks, for the plan that is shown before: the layout, about as many loads as a search tries, and the windows.
     pub fn planned(&self) -> Vec<Task> {
-        let mut planned = vec![tasks::layout(&self.options)];
-        for (path, shape) in self.windows(1) {
-            if shape == Shape::Commit && !matches!(path, Path::Database(_)) {
-                let windows = std::iter::repeat_with(|| tasks::window(&self.options, path, shape, 1));
-                planned.extend(windows.take(self.options.rounds as usize).flatten());
-            }
-        }
-        planned
+        let search = std::iter::repeat_n(tasks::search(&self.options, 1), SEARCHED);
+        let windows = self.order(1).into_iter();
+        let windows = windows.filter_map(|(path, shape)| tasks::window(&self.options, path, shape, 1));
+        [tasks::layout(&self.options)].into_iter().chain(search).chain(windows).collect()
     }
 
-    /// Windows in all.
-    pub fn planned_windows(&self) -> u64 {
-        self.windows(1).len() as u64 * u64::from(self.options.rounds)
+    /// The size of the run's own database, if it has one.
+    pub fn own_database(&self) -> Option<DatabaseSize> {
+        let own = self.options.databases.iter().any(|database| database.own);
+        own.then(|| tasks::own_database(&self.options))
     }
 
     /// The layers that are compared, from the device up.
@@ -228,9 +227,9 @@ impl Procedure for Layers {
         if self.run.is_empty() {
             return self.step(Stage::Layout, tasks::layout(&self.options));
         }
-        if !self.created && self.options.databases.iter().any(|database| database.own) {
+        if let Some(size) = self.own_database().filter(|_| !self.created) {
             self.created = true;
-            return Step::Prepare(tasks::own_database(&self.options));
+            return Step::Prepare(size);
         }
         if self.ahead.is_none() {
             if let Some(load) = self.next_load(run) {

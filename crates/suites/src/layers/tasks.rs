@@ -175,11 +175,13 @@ fn inside(options: &LayersOptions, number: usize, shape: Shape, knee: u32) -> Op
         Shape::Scan => (DbOperation::Scan, 1),
         Shape::Commit => return None,
     };
+    // As many commits as a window may have on a file.
+    let operations = (shape == Shape::Commit).then_some(COMMITTED.0 / PAGE.0);
     Some(Task::Database(DbTask {
         name: name(options, Path::Database(number), shape, knee),
         operation,
         workers,
-        stop: Stop { runtime: Some(options.window), ..Stop::default() },
+        stop: Stop { runtime: Some(options.window), operations, ..Stop::default() },
         ramp: if shape == Shape::Commit { Nanos(0) } else { RAMP },
         interval: INTERVAL,
         seed: options.seed,
