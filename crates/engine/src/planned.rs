@@ -27,11 +27,11 @@ fn of_database_task(task: &DbTask) -> WritePlan {
     let share = 1.0 - f64::from(task.operation.read_percent().min(100)) / 100.0;
     let plan = timed(task.ramp, task.stop.runtime, share > 0.0);
     match task.stop.operations {
-        Some(operations) if task.stop.runtime.is_none() => {
+        Some(operations) => {
             let sets = (operations as f64 * share).ceil() as u64;
-            WritePlan { bytes: Bytes(sets.saturating_mul(BYTES_PER_SET)), ..plan }
+            WritePlan { bytes: Bytes(sets.saturating_mul(BYTES_PER_SET)), timed: Nanos(0), ..plan }
         }
-        _ => plan,
+        None => plan,
     }
 }
 
@@ -212,6 +212,7 @@ mod tests {
         assert_eq!(plan(DbOperation::RanRead, Some(9), None), (0, 0, 9));
         assert_eq!(plan(sets, Some(9), None), (0, 9, 9));
         assert_eq!(plan(sets, None, Some(1000)), (1000 * (32 << 10), 0, 0));
+        assert_eq!(plan(sets, Some(9), Some(1000)), (1000 * (32 << 10), 0, 9));
         assert_eq!(plan(both, None, Some(1000)), (250 * (32 << 10), 0, 0));
     }
 
