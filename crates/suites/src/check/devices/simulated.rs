@@ -8,47 +8,45 @@ use rand_distr::{Exp1, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use iolite_model::{Bytes, Cache, Fitness, Nanos, OpKind, PhaseEnd, PhaseInfo, Target, Task};
-use iolite_stats::{Collector, Completion, Timetable, recorder};
-
-use crate::PhaseResult;
+use iolite_stats::{Collector, Completion, PhaseResult, Timetable, recorder};
 
 /// A device in numbers. Times in nanoseconds.
 #[derive(Clone, Copy)]
-pub struct Device {
-    pub name: &'static str,
-    pub expected: &'static [Fitness],
+pub(super) struct Device {
+    pub(super) name: &'static str,
+    pub(super) expected: &'static [Fitness],
     /// Mean time of a read or a write of 8 KiB, with a log-normal spread of so much.
-    pub service: f64,
-    pub spread: f64,
+    pub(super) service: f64,
+    pub(super) spread: f64,
     /// Operations served side by side.
-    pub channels: usize,
+    pub(super) channels: usize,
     /// Operations per second at most.
-    pub max: f64,
+    pub(super) max: f64,
     /// Writes per second at most, those of commits among them.
-    pub writes: f64,
+    pub(super) writes: f64,
     /// Bytes per second at most, of reads and of writes.
-    pub bandwidth: (f64, f64),
+    pub(super) bandwidth: (f64, f64),
     /// Time of a sync.
-    pub sync: f64,
+    pub(super) sync: f64,
     /// Every so long nothing is served for so long.
-    pub stalls: Option<(f64, f64)>,
+    pub(super) stalls: Option<(f64, f64)>,
     /// After so many operations only so many per second are served.
-    pub credits: Option<(u64, f64)>,
+    pub(super) credits: Option<(u64, f64)>,
     /// One in so many operations fails.
-    pub error_every: u64,
+    pub(super) error_every: u64,
     /// How much a neighbour slows the device down, at most, for seconds at a time; its reads are seen by the counters.
-    pub neighbour: f64,
+    pub(super) neighbour: f64,
     /// Whether the neighbour's I/O is distinguished from this program's.
-    pub accounted: bool,
+    pub(super) accounted: bool,
     /// Bytes that a neighbour writes during each phase.
-    pub written_beside: u64,
+    pub(super) written_beside: u64,
     /// How much slower the database layer is.
-    pub database: f64,
+    pub(super) database: f64,
     /// Reads come out of a cache that the counters see.
-    pub cached: bool,
+    pub(super) cached: bool,
 }
 
-pub const GOOD: Device = Device {
+pub(super) const GOOD: Device = Device {
     name: "good flash",
     expected: &[Fitness::Fit],
     service: 700e3,
@@ -68,7 +66,7 @@ pub const GOOD: Device = Device {
     cached: false,
 };
 
-pub const DEVICES: [Device; 10] = [
+pub(super) const DEVICES: [Device; 10] = [
     GOOD,
     Device { name: "flash with stalls", expected: &[Fitness::Unfit], stalls: Some((0.7e9, 0.15e9)), ..GOOD },
     Device { name: "throttled", expected: &[Fitness::Unfit], max: 1_000.0, ..GOOD },
@@ -95,11 +93,11 @@ pub const DEVICES: [Device; 10] = [
 ];
 
 /// A device in use, with what has come before.
-pub struct Simulation {
+pub(super) struct Simulation {
     device: Device,
     dice: Xoshiro256PlusPlus,
     /// Time since the start of the check.
-    pub now: f64,
+    pub(super) now: f64,
     served: u64,
     /// When the next operation may begin, by the throttle.
     gate: f64,
@@ -107,7 +105,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    pub fn new(device: Device, seed: u64) -> Simulation {
+    pub(super) fn new(device: Device, seed: u64) -> Simulation {
         let dice = Xoshiro256PlusPlus::seed_from_u64(seed);
         Simulation { device, dice, now: 0.0, served: 0, gate: 0.0, slow: (0.0, 1.0) }
     }
@@ -137,7 +135,7 @@ impl Simulation {
     }
 
     /// What came of a task.
-    pub fn phase(&mut self, index: u32, task: &Task) -> PhaseResult {
+    pub(super) fn phase(&mut self, index: u32, task: &Task) -> PhaseResult {
         let device = self.device;
         let runtime = task.stop().runtime.unwrap().0 as f64;
         let bytes_each = match task {
