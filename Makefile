@@ -10,9 +10,10 @@
 build:
 	cargo build --release
 
-# What the tests need is installed while lints run.
+# What the tests need is installed while they are built; lints run beside the tests.
 test:
-	@$(MAKE) --no-print-directory needs & needs=$$!; $(MAKE) --no-print-directory lint; status=$$?; wait $$needs && exit $$status
+	cargo fmt --all --check
+	@$(MAKE) --no-print-directory needs & needs=$$!; .ci/run_tests --build; status=$$?; wait $$needs && exit $$status
 	.ci/run_tests
 
 lint:
