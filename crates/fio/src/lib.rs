@@ -8,5 +8,3 @@ pub mod driver;
 pub mod import;
 pub mod language;
 pub mod output;
-#[cfg(test)]
-mod synthetic;

@@ -8,7 +8,7 @@ use iolite_model::{Access, DiskCounts, DiskUse, Ending, JobTask, Mix, Nanos, OpK
 use iolite_stats::Detail;
 
 use super::result::{JobResult, Results};
-use crate::synthetic;
+use iolite_synthetic as synthetic;
 
 pub(crate) const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];

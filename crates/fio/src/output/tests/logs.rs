@@ -11,7 +11,7 @@ use iolite_model::{
 
 use super::super::logs::{AggregateLog, LogWriter};
 use super::super::synthetic::{log, thread};
-use crate::synthetic;
+use iolite_synthetic as synthetic;
 
 const MS: u64 = 1_000_000;
 

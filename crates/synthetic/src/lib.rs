@@ -1,10 +1,11 @@
-//! Results for the tests, recorded through the real recorder: a fast virtual disk.
+//! Results for tests, recorded through the real recorder: a fast virtual disk. Only tests depend on this crate.
 
 use std::path::PathBuf;
 
 use iolite_model::{
-    Access, BackendKind, Bytes, Cache, Device, Ending, FileTarget, FileTask, Filesystem, Host, Mix, Nanos,
-    OpKind, Outstanding, PhaseEnd, PhaseInfo, RingOptions, RunId, RunInfo, Stop, Storage, Target, Task,
+    Access, BackendKind, Bytes, Cache, DbOperation, DbTask, Device, Ending, FileTarget, FileTask, Filesystem,
+    Host, Mix, Nanos, OpKind, Outstanding, PhaseEnd, PhaseInfo, RingOptions, RunId, RunInfo, Stop, Storage,
+    SyncRule, Target, Task,
 };
 use iolite_stats::{Collector, Completion, PhaseResult, Timetable, recorder};
 
@@ -12,13 +13,15 @@ use iolite_stats::{Collector, Completion, PhaseResult, Timetable, recorder};
 const MEASURED: u64 = 250_000_000;
 
 /// What a kind of operation does in a phase: rate per second, mean response in nanoseconds, bytes, errors.
-type Load = (OpKind, f64, f64, u64, u64);
+pub type Load = (OpKind, f64, f64, u64, u64);
 
-pub(crate) fn read(name: &str, block: u64, concurrency: u32) -> Task {
+/// Random reads of the file `data`.
+pub fn read(name: &str, block: u64, concurrency: u32) -> Task {
     file(name, Mix::Read, Access::Random, block, concurrency)
 }
 
-pub(crate) fn file(name: &str, mix: Mix, access: Access, block: u64, concurrency: u32) -> Task {
+/// Block I/O on the file `data`, for 250 ms.
+pub fn file(name: &str, mix: Mix, access: Access, block: u64, concurrency: u32) -> Task {
     Task::File(FileTask {
         name: name.to_owned(),
         target: own_file("data", Bytes::GIB, false, false),
@@ -39,11 +42,37 @@ fn own_file(name: &str, size: Bytes, create: bool, preallocate: bool) -> Target 
     Target::File(FileTarget { name: PathBuf::from(name), size, create, preallocate, per_worker: false })
 }
 
-pub(crate) fn info(index: u32, task: Task) -> PhaseInfo {
+/// Sequential writes of the file `log`, each followed by fdatasync.
+pub fn commit(name: &str, preallocate: bool) -> Task {
+    let mut task = file(name, Mix::Write, Access::Sequential, 8192, 1);
+    if let Task::File(task) = &mut task {
+        task.durability.sync = Some(SyncRule::fdatasync(1));
+        task.target = own_file("log", Bytes::MIB, true, preallocate);
+    }
+    task
+}
+
+/// An operation inside a database.
+pub fn database(name: &str, operation: DbOperation, workers: u32) -> Task {
+    Task::Database(DbTask {
+        name: name.to_owned(),
+        operation,
+        workers,
+        stop: Stop::default(),
+        ramp: Nanos(0),
+        interval: Nanos(MEASURED / 10),
+        seed: 7,
+        timed_by: iolite_model::TimedBy::Client,
+    })
+}
+
+/// The start of a phase, three seconds after the one before.
+pub fn info(index: u32, task: Task) -> PhaseInfo {
     PhaseInfo { index, task, started: Nanos(u64::from(index) * 3_000_000_000) }
 }
 
-pub(crate) fn end(phase: u32, measured: u64, read: u64) -> PhaseEnd {
+/// The end of a completed phase that has read so many bytes, all from the device.
+pub fn end(phase: u32, measured: u64, read: u64) -> PhaseEnd {
     let cache = Cache {
         requested_read: Bytes(read),
         device_read: (read > 0).then_some(Bytes(read)),
@@ -64,8 +93,13 @@ pub(crate) fn end(phase: u32, measured: u64, read: u64) -> PhaseEnd {
 }
 
 /// A phase as the engine would hand it over.
-pub(crate) fn phase(index: u32, task: Task, loads: &[Load]) -> PhaseResult {
+pub fn phase(index: u32, task: Task, loads: &[Load]) -> PhaseResult {
     recorded(index, task, loads, 1.0)
+}
+
+/// An open loop whose operations take so many times as long since they were meant to start as since they were issued.
+pub fn late(index: u32, task: Task, rate: f64, mean: f64, factor: f64) -> PhaseResult {
+    recorded(index, task, &[(OpKind::Read, rate, mean * factor, 8192, 0)], factor)
 }
 
 fn recorded(index: u32, task: Task, loads: &[Load], factor: f64) -> PhaseResult {
@@ -117,7 +151,7 @@ fn recorded(index: u32, task: Task, loads: &[Load], factor: f64) -> PhaseResult 
 }
 
 /// The run on a partition of a virtual disk.
-pub(crate) fn run() -> RunInfo {
+pub fn run() -> RunInfo {
     let disk = Device {
         name: "vda".into(),
         kind: "virtio".into(),
