@@ -254,6 +254,17 @@ fn validate_ring(task: &FileTask, options: RingOptions) -> Result<(), EngineErro
     if options.completion_polling && !task.direct {
         return refuse("polling for completions requires direct I/O: add it, or remove the polling");
     }
+    if options.submit_polling_cpu.is_some() && !options.submit_polling {
+        return refuse(
+            "a CPU of the polling thread requires submit_polling: add it, or remove submit_polling_cpu",
+        );
+    }
+    if options.dontcache && task.direct {
+        return refuse("the flag dontcache cannot be combined with direct I/O: remove one of them");
+    }
+    if options.force_async > 0 && options.linked_sync {
+        return refuse("force_async and linked_sync exclude each other: remove one of them");
+    }
     let syncs = task.durability.sync.is_some() || task.durability.end_sync.is_some();
     if options.completion_polling && (syncs || task.mix.trims()) {
         return refuse(

@@ -44,7 +44,8 @@ fn kinds() -> Vec<BackendKind> {
     match iolite_sys::ring::available() {
         Ok(()) => {
             let polled = RingOptions { submit_polling: true, ..RingOptions::default() };
-            kinds.extend([RingOptions::default(), polled].map(BackendKind::IoUring));
+            let async_some = RingOptions { force_async: 3, ..RingOptions::default() };
+            kinds.extend([RingOptions::default(), polled, async_some].map(BackendKind::IoUring));
         }
         Err(error) => eprintln!("skipped: io_uring is not available here: {error}"),
     }
@@ -550,4 +551,34 @@ fn simulated_faults_are_counted_and_lost_writes_are_not() {
     assert!((990..=1000).contains(&(good + bad)) && (130..250).contains(&bad), "{good} good, {bad} bad");
     let first = outcome.first_error().unwrap();
     assert!(first.contains("No space left") || first.contains("of 4096 bytes"), "{first}");
+}
+
+/// What is not in memory fails instead of waiting for the device, and what was read past the cache is not left in it.
+#[test]
+fn a_ring_does_not_wait_or_does_not_fill_the_cache_when_asked() {
+    if let Err(error) = iolite_sys::ring::available() {
+        return eprintln!("skipped: io_uring is not available here: {error}");
+    }
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = directory.path().join("data");
+    std::fs::write(&path, vec![7; BLOCKS as usize * BLOCK]).unwrap();
+    let file = Arc::new(File::open(&path).unwrap());
+    file.sync_all().unwrap();
+    let size = BLOCKS * BLOCK as u64;
+    // Of the block that is read; the kernel reads more ahead.
+    let resident = || iolite_sys::page_cache::resident_bytes(&file, 0, BLOCK as u64).unwrap();
+    let read = |options| {
+        iolite_sys::page_cache::evict(&file, 0, size).unwrap();
+        assert_eq!(resident(), 0);
+        let mut ring = Uring::new(file.clone(), 1, BLOCK, options, SyncMethod::Fdatasync).unwrap();
+        drive(&mut ring, 1, &[(IoOp::Read, 0)], |_, _| {}, |_, _| {})[0]
+    };
+    let answer = read(RingOptions { nowait: true, ..RingOptions::default() });
+    assert_eq!(answer, Err(iolite_model::errno::EAGAIN));
+    let kept = read(RingOptions::default());
+    assert_eq!((kept, resident() > 0), (Ok(BLOCK as u32), true));
+    match read(RingOptions { dontcache: true, ..RingOptions::default() }) {
+        Ok(length) => assert_eq!((length, resident()), (BLOCK as u32, 0)),
+        Err(error) => eprintln!("skipped: this kernel or file system has no RWF_DONTCACHE (error {error})"),
+    }
 }

@@ -40,10 +40,26 @@ pub enum BackendKind {
 pub struct RingOptions {
     /// A kernel thread takes operations from the ring, so that submission needs no system call.
     pub submit_polling: bool,
+    /// CPU of that thread; the scheduler chooses it if it is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub submit_polling_cpu: Option<u32>,
     /// Poll the device for completions; requires direct I/O and a driver with polling queues.
     pub completion_polling: bool,
     /// Submit each write and its sync as linked operations; requires a sync after every write.
     pub linked_sync: bool,
+    /// Each operation after so many is executed by a kernel thread (`IOSQE_ASYNC`); 0: none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub force_async: u32,
+    /// Reads and writes fail with EAGAIN, which counts as an error, instead of waiting (`RWF_NOWAIT`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub nowait: bool,
+    /// Reads and writes do not keep data in the page cache (`RWF_DONTCACHE`); not with direct I/O.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dontcache: bool,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// CPU load of [`BackendKind::Busy`].
@@ -72,8 +88,15 @@ pub enum BusyWork {
 
 impl RingOptions {
     /// None of them.
-    pub const PLAIN: RingOptions =
-        RingOptions { submit_polling: false, completion_polling: false, linked_sync: false };
+    pub const PLAIN: RingOptions = RingOptions {
+        submit_polling: false,
+        submit_polling_cpu: None,
+        completion_polling: false,
+        linked_sync: false,
+        force_async: 0,
+        nowait: false,
+        dontcache: false,
+    };
 }
 
 /// Flags of each operation (`RWF_` of preadv2(2)). A flag is set only for the operations to which it applies.

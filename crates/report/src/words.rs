@@ -1,5 +1,7 @@
 //! A task in words.
 
+use std::borrow::Cow;
+
 use iolite_model::{
     Access, Advice, Arrival, BackendKind, Batch, Bytes, Contents, FileTask, Fill, Flow, IoClass, IoFlags,
     IoPriority, KindRates, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OnError, OpKind,
@@ -400,17 +402,33 @@ fn sync_call(method: SyncMethod) -> &'static str {
     }
 }
 
+fn ring(options: RingOptions) -> Vec<Cow<'static, str>> {
+    let RingOptions {
+        submit_polling,
+        submit_polling_cpu,
+        completion_polling,
+        linked_sync,
+        force_async,
+        nowait,
+        dontcache,
+    } = options;
+    let polling = submit_polling_cpu
+        .map_or("submission polling".into(), |cpu| format!("submission polling on CPU {cpu}").into());
+    let all: [(bool, Cow<'static, str>); 6] = [
+        (submit_polling, polling),
+        (completion_polling, "completion polling".into()),
+        (linked_sync, "linked syncs".into()),
+        (force_async > 0, format!("one in {force_async} by a kernel thread").into()),
+        (nowait, "nowait".into()),
+        (dontcache, "dontcache".into()),
+    ];
+    all.into_iter().filter(|(set, _)| *set).map(|(_, name)| name).collect()
+}
+
 /// A back end with its options.
 fn backend(backend: BackendKind) -> String {
-    let options: Vec<&str> = match backend {
-        BackendKind::IoUring(RingOptions { submit_polling, completion_polling, linked_sync }) => {
-            let all = [
-                (submit_polling, "submission polling"),
-                (completion_polling, "completion polling"),
-                (linked_sync, "linked syncs"),
-            ];
-            all.into_iter().filter(|(set, _)| *set).map(|(_, name)| name).collect()
-        }
+    let options: Vec<Cow<'_, str>> = match backend {
+        BackendKind::IoUring(options) => ring(options),
         BackendKind::Vectored(IoFlags { dsync, hipri, nowait, atomic, dontcache }) => {
             let all = [
                 (dsync, "dsync"),
@@ -419,7 +437,7 @@ fn backend(backend: BackendKind) -> String {
                 (atomic, "atomic"),
                 (dontcache, "dontcache"),
             ];
-            all.into_iter().filter(|(set, _)| *set).map(|(_, name)| name).collect()
+            all.into_iter().filter(|(set, _)| *set).map(|(_, name)| name.into()).collect()
         }
         _ => Vec::new(),
     };

@@ -52,6 +52,12 @@ pub struct RingSetup {
     /// Completions are polled for in the device's queue instead of signalled by interrupt (IOPOLL). Only with O_DIRECT, on
     /// file systems and devices that can; most kernels then do nothing but reads and writes (see [`Ring::syncs`]).
     pub completion_polling: bool,
+    /// CPU of the kernel's thread of `submit_polling`.
+    pub submit_cpu: Option<u32>,
+    /// Each entry after so many is executed by a thread of the kernel (`IOSQE_ASYNC`); 0: none.
+    pub force_async: u32,
+    /// Flags of reads and writes, as of [`vectored`](crate::vectored).
+    pub flags: i32,
 }
 
 /// Which of the slot's operations has come back.
@@ -128,6 +134,8 @@ pub struct Ring {
     trims: Vec<Trims>,
     /// Of reads and writes that are pushed.
     priority: u16,
+    /// Entries since the last one for a thread of the kernel.
+    since_async: u32,
     _files: Vec<Arc<File>>,
 }
 
@@ -151,6 +159,9 @@ fn build(entries: u32, setup: RingSetup) -> io::Result<IoUring> {
         builder.setup_iopoll();
     }
     if setup.submit_polling {
+        if let Some(cpu) = setup.submit_cpu {
+            builder.setup_sqpoll_cpu(cpu);
+        }
         return builder.setup_sqpoll(SUBMIT_IDLE).build(entries);
     }
     let mut modern = builder.clone();
@@ -212,6 +223,7 @@ impl Ring {
             syncs: true,
             trims,
             priority: 0,
+            since_async: 0,
             _files: files,
         })
     }
@@ -305,7 +317,10 @@ impl Ring {
     ) -> Result<(), PushError> {
         let place = place.into();
         self.check(op, slot, place, length)?;
-        let entry = self.entry(op, slot, place, length).user_data(name(slot, Part::Only));
+        let mut entry = self.entry(op, slot, place, length).user_data(name(slot, Part::Only));
+        if self.is_for_thread() {
+            entry = entry.flags(Flags::ASYNC);
+        }
         // SAFETY: the entry's buffer, if it has one, is the slot's and `length` fits it; the slot is lent until its
         // completion, so nobody touches or frees the buffer before; the file is registered with the ring.
         if unsafe { self.ring.submission().push(&entry) }.is_err() {
@@ -351,6 +366,16 @@ impl Ring {
         Ok(())
     }
 
+    /// Whether the next entry is for a thread of the kernel.
+    #[inline]
+    fn is_for_thread(&mut self) -> bool {
+        if self.setup.force_async == 0 {
+            return false;
+        }
+        self.since_async = (self.since_async + 1) % self.setup.force_async;
+        self.since_async == 0
+    }
+
     #[inline]
     fn check(&self, op: RingOp, slot: usize, place: FileOffset, length: u32) -> Result<(), PushError> {
         if !self.slots.is_free(slot) || op.transfers() && !self.slots.fits(length) {
@@ -367,22 +392,28 @@ impl Ring {
     #[inline]
     fn entry(&self, op: RingOp, slot: usize, place: FileOffset, length: u32) -> Entry {
         let (file, offset, buffer) = (Fixed(place.file), place.offset, self.slots.address(slot));
-        let priority = self.priority;
+        let (priority, flags) = (self.priority, self.setup.flags);
         match (op, self.fixed_buffers) {
             (RingOp::Read, true) => opcode::ReadFixed::new(file, buffer, length, slot as u16)
                 .offset(offset)
                 .ioprio(priority)
+                .rw_flags(flags)
                 .build(),
             (RingOp::Write, true) => opcode::WriteFixed::new(file, buffer, length, slot as u16)
                 .offset(offset)
                 .ioprio(priority)
+                .rw_flags(flags)
                 .build(),
-            (RingOp::Read, false) => {
-                opcode::Read::new(file, buffer, length).offset(offset).ioprio(priority).build()
-            }
-            (RingOp::Write, false) => {
-                opcode::Write::new(file, buffer, length).offset(offset).ioprio(priority).build()
-            }
+            (RingOp::Read, false) => opcode::Read::new(file, buffer, length)
+                .offset(offset)
+                .ioprio(priority)
+                .rw_flags(flags)
+                .build(),
+            (RingOp::Write, false) => opcode::Write::new(file, buffer, length)
+                .offset(offset)
+                .ioprio(priority)
+                .rw_flags(flags)
+                .build(),
             (RingOp::Fsync, _) => opcode::Fsync::new(file).build(),
             (RingOp::Fdatasync, _) => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
             (RingOp::SyncRange, _) => {
@@ -406,7 +437,7 @@ impl Ring {
         let queued = self.queued();
         match self.setup {
             _ if queued == 0 => Ok(()),
-            RingSetup { submit_polling: false, completion_polling: false } => {
+            RingSetup { submit_polling: false, completion_polling: false, .. } => {
                 ignore_signals(self.entrance.enter(queued as u32, None))
             }
             // Whether the kernel's thread has to be woken up is looked at there.
@@ -875,7 +906,7 @@ mod tests {
     fn completions_are_polled_with_direct_io_only() {
         let dir = tempfile::tempdir().unwrap();
         for submit_polling in [false, true] {
-            let setup = RingSetup { completion_polling: true, submit_polling };
+            let setup = RingSetup { completion_polling: true, submit_polling, ..RingSetup::default() };
             let buffered = Arc::new(tempfile::tempfile().unwrap());
             if available().is_ok() {
                 let refused = Ring::new(&[buffered], 4, 4096, setup).err();
@@ -914,7 +945,7 @@ mod tests {
     fn polling_reaps_and_heeds_the_time() {
         let dir = tempfile::tempdir().unwrap();
         for submit_polling in [false, true] {
-            let setup = RingSetup { completion_polling: true, submit_polling };
+            let setup = RingSetup { completion_polling: true, submit_polling, ..RingSetup::default() };
             let access = Access { write: true, direct: true, ..Access::default() };
             let made = create_new_with(&dir.path().join(format!("{submit_polling}")), access);
             let Some(file) = made.ok().filter(|_| available().is_ok()) else {

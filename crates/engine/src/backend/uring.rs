@@ -46,16 +46,23 @@ impl Uring {
         options: RingOptions,
         linked: SyncMethod,
     ) -> io::Result<Uring> {
-        let RingOptions { submit_polling, completion_polling, linked_sync: _ } = options;
-        let setup = RingSetup { submit_polling, completion_polling };
+        let nowait = if options.nowait { vectored::NOWAIT } else { 0 };
+        let dontcache = if options.dontcache { vectored::DONTCACHE } else { 0 };
+        let setup = RingSetup {
+            submit_polling: options.submit_polling,
+            completion_polling: options.completion_polling,
+            submit_cpu: options.submit_polling_cpu,
+            force_async: options.force_async,
+            flags: nowait | dontcache,
+        };
         let medium = Medium::of(files.into());
         let ring = Ring::new(&medium.files.handles(), depth as usize, block, setup)
             .map_err(|error| advise(options, error))?;
         let threads = medium.files.handles().iter().any(|file| vectored::refuses_nowait(file));
         // With the kernel's own thread polling, submission is no system call.
-        let handover = match submit_polling {
+        let handover = match options.submit_polling {
             true => Handover::each(),
-            false if completion_polling => Handover::adapting(EAGER),
+            false if options.completion_polling => Handover::adapting(EAGER),
             false => Handover::adapting(EAGER).trying_bunches(depth as usize, threads),
         };
         Ok(Uring { ring, medium, linked: sync_op(linked), handover })
@@ -78,6 +85,10 @@ fn advise(options: RingOptions, error: io::Error) -> io::Error {
         RingOptions { completion_polling: true, .. } => {
             "polling for completions needs a driver with polling queues (see queue/io_poll in /sys/block/DEVICE; for NVMe the \
              module parameter poll_queues) and a file system that passes them on: remove completion_polling"
+        }
+        RingOptions { submit_polling_cpu: Some(_), .. } => {
+            "the polling thread of the kernel needs a CPU that exists and that this process may use: specify another \
+             submit_polling_cpu, or none"
         }
         RingOptions { submit_polling: true, .. } => {
             "a polling thread of the kernel needs Linux 5.11, or privileges before: remove submit_polling"

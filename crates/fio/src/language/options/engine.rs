@@ -21,6 +21,10 @@ pub struct Engine {
     pub hipri: bool,
     /// A thread of the kernel submits.
     pub submit_polling: bool,
+    /// Its CPU.
+    pub submit_polling_cpu: Option<u32>,
+    /// So many operations for one that a thread of the kernel executes.
+    pub force_async: u32,
     /// Buffers are registered.
     pub fixed_buffers: bool,
     /// Files are registered.
@@ -49,6 +53,8 @@ impl Default for Engine {
             name: "psync",
             hipri: false,
             submit_polling: false,
+            submit_polling_cpu: None,
+            force_async: 0,
             fixed_buffers: false,
             registered_files: false,
             non_vectored: -1,
@@ -176,24 +182,29 @@ impl Engine {
     /// # Errors
     /// A setting that the engine does not have here.
     pub(crate) fn backend(&self) -> Result<BackendKind> {
-        if self.nowait && !matches!(self.name, "pvsync2") {
+        if self.nowait && !matches!(self.name, "pvsync2" | "io_uring") {
             return Err(OptionError::refused(
-                "it is supported with ioengine=pvsync2 only",
-                "use that, or remove it",
+                "it is supported with ioengine=pvsync2 and io_uring only",
+                "use one of them, or remove it",
             )
             .at("nowait"));
         }
-        if self.uncached && !matches!(self.name, "pvsync2") {
+        if self.uncached && !matches!(self.name, "pvsync2" | "io_uring") {
             return Err(OptionError::refused(
-                "it is supported with ioengine=pvsync2 only",
-                "use that, or remove it",
+                "it is supported with ioengine=pvsync2 and io_uring only",
+                "use one of them, or remove it",
             )
             .at("uncached"));
         }
         let ring = RingOptions {
             submit_polling: self.submit_polling,
             completion_polling: self.hipri,
+            // Without the thread there is no CPU for it, as in fio.
+            submit_polling_cpu: self.submit_polling_cpu.filter(|_| self.submit_polling),
             linked_sync: false,
+            force_async: self.force_async,
+            nowait: self.nowait,
+            dontcache: self.uncached,
         };
         let flags = IoFlags {
             hipri: self.hipri,
@@ -262,6 +273,9 @@ fn stat_type(given: &OptionValue<'_>) -> Result {
 /// An integer without bounds that mean anything.
 pub(super) const WHOLE: Form = Form::Integer { min: 0, max: i64::MAX };
 
+/// More CPUs than any kernel has.
+const CPUS_MAX: i64 = 65_535;
+
 const RING: &[&str] = &["io_uring"];
 
 /// The options.
@@ -300,11 +314,13 @@ pub const OPTIONS: &[Opt] = &[
         put(&mut s.engine.submit_polling, g.flag())
     })
     .of(RING),
-    missing(
+    opt(
         "sqthread_poll_cpu",
-        WHOLE,
+        &[],
+        Form::Integer { min: 0, max: CPUS_MAX },
+        "",
         "CPU of the kernel thread that takes operations from the ring.",
-        "remove it: the scheduler chooses the CPU",
+        |s, g| put(&mut s.engine.submit_polling_cpu, g.integer(0, CPUS_MAX).map(|cpu| Some(cpu as u32))),
     )
     .of(RING),
     opt(
@@ -335,11 +351,13 @@ pub const OPTIONS: &[Opt] = &[
     )
     .of(RING)
     .bounded("operations always have one buffer"),
-    missing(
+    opt(
         "force_async",
-        WHOLE,
-        "Every Nth operation is executed by a kernel thread.",
-        "remove it, or use ioengine=posixaio",
+        &[],
+        Form::Integer { min: 0, max: u32::MAX as i64 },
+        "0",
+        "Every Nth operation is executed by a kernel thread (IOSQE_ASYNC); 0 for none.",
+        |s, g| put(&mut s.engine.force_async, g.integer(0, i64::from(u32::MAX)).map(|every| every as u32)),
     )
     .of(RING),
     opt(
@@ -347,7 +365,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "An operation that would block fails with EAGAIN. Supported by pvsync2 only.",
+        "An operation that would block fails with EAGAIN. Supported by pvsync2 and io_uring only.",
         |s, g| put(&mut s.engine.nowait, g.flag()),
     )
     .of(&["pvsync2", "libaio", "io_uring"]),
@@ -356,7 +374,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Operations do not leave data in the page cache (RWF_DONTCACHE). Supported by pvsync2 only.",
+        "Operations do not leave data in the page cache (RWF_DONTCACHE).",
         |s, g| put(&mut s.engine.uncached, g.flag()),
     )
     .of(&["pvsync2", "io_uring"]),
