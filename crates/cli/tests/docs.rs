@@ -124,7 +124,7 @@ const JOB: [(&str, &[&str]); 11] = [
     ("priority", &["PriorityShare", "Prioritized", "IoPriority", "IoClass"]),
     ("access", &["Access", "Regions", "Zone", "ZoneSize", "ZoneCycle", "Jumps", "HotSpot"]),
     ("trace", &["TracedOp", "TracedKind", "TracedKinds"]),
-    ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Fill"]),
+    ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Lifetime", "Fill"]),
     ("arrival", &["Arrival", "KindRates", "Pace", "Stop"]),
     ("verify", &["Verify", "Checksum", "FioChecksum"]),
     ("fault", &["OnError", "ErrorClass"]),

@@ -124,6 +124,17 @@ pub enum EngineError {
     /// A worker can't run, or have its memory, where it should.
     #[error("the placement of a worker failed: {0}")]
     Placement(io::Error),
+    /// A worker can't lock its memory.
+    #[error(
+        "worker {worker} cannot lock its memory: {source}; lock less, or raise the limit of locked memory \
+         (ulimit -l)"
+    )]
+    LockedMemory {
+        /// Number of the worker.
+        worker: u32,
+        /// Why.
+        source: io::Error,
+    },
     /// A verification state can't be kept or read.
     #[error("cannot {action} the verification state {path}: {source}{}", advice(.source, Origin::Path(.path)))]
     State {

@@ -50,7 +50,7 @@ pub fn run_file_task_on<B: Backend>(
     let outcome = phase.group(0, task.workers, clock, control).run(None, sink, |worker| {
         let (phase, make) = (phase.clone(), make.clone());
         move |start| {
-            placement::place(&phase.task.placement, worker)?;
+            let _held = placement::place(&phase.task.placement, worker)?;
             let plan = phase.plan(worker)?;
             let backend = make(worker, plan.depth).map_err(|source| phase.no_backend(source))?;
             phase.measure(backend, plan, start)
@@ -220,7 +220,7 @@ impl Phase {
     }
 
     fn work(&self, worker: u32, start: WorkerStart) -> Result<Finished, EngineError> {
-        placement::place(&self.task.placement, worker)?;
+        let _held = placement::place(&self.task.placement, worker)?;
         let plan = self.plan(worker)?;
         let block = plan.largest as usize;
         let Some(files) = self.targets.files(worker).cloned() else {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use iolite_model::{
     Access as Order, Advice, BackendKind, Bytes, ExistingTarget, FileTarget, FileTask, FilesTarget, LayOut,
-    Mix, NamedFile, OpenSync, Target,
+    Lifetime, Mix, NamedFile, OpenSync, Target,
 };
 use iolite_sys::file::{self, Access, Durability};
 use iolite_sys::{device, page_cache, spread};
@@ -90,6 +90,9 @@ impl Targets {
         }
         if task.cache.advice != Advice::None && !task.direct {
             targets.advise(&task.name, task.cache.advice == Advice::Random)?;
+        }
+        if let Some(lifetime) = task.contents.lifetime.filter(|_| writes_to(task)) {
+            targets.hint(&task.name, lifetime)?;
         }
         Ok(targets)
     }
@@ -190,6 +193,32 @@ impl Targets {
             page_cache::advise(&span.file, random).map_err(|source| {
                 let reason = format!(
                     "the kernel does not accept advice for this file: {source}; remove `cache.advice`"
+                );
+                EngineError::Task { task: task.to_owned(), reason }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Targets {
+    /// Passes to the kernel how long written data is expected to live.
+    ///
+    /// # Errors
+    /// It does not take that.
+    fn hint(&self, task: &str, lifetime: Lifetime) -> Result<(), EngineError> {
+        // linux/fcntl.h: RWH_WRITE_LIFE_NONE is 1.
+        let hint = match lifetime {
+            Lifetime::None => 1,
+            Lifetime::Short => 2,
+            Lifetime::Medium => 3,
+            Lifetime::Long => 4,
+            Lifetime::Extreme => 5,
+        };
+        for span in self.spans() {
+            iolite_sys::file::set_write_hint(&span.file, hint).map_err(|source| {
+                let reason = format!(
+                    "the kernel does not accept a lifetime of the data in this file: {source}; remove `contents.lifetime`"
                 );
                 EngineError::Task { task: task.to_owned(), reason }
             })?;

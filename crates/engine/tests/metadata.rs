@@ -24,7 +24,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-use MetadataOperation::{Create, Mkdir, Open, Rmdir, Stat, Unlink};
+use MetadataOperation::{Create, Mkdir, Open, Rmdir, Stat, StatDirectory, Unlink};
 
 fn task(operation: MetadataOperation) -> MetadataTask {
     MetadataTask {
@@ -35,17 +35,6 @@ fn task(operation: MetadataOperation) -> MetadataTask {
         workers: 2,
         interval: Nanos(20_000_000),
         ..MetadataTask::default()
-    }
-}
-
-fn kind(operation: MetadataOperation) -> OpKind {
-    match operation {
-        Create => OpKind::Create,
-        Stat => OpKind::Stat,
-        Open => OpKind::Open,
-        Unlink => OpKind::Unlink,
-        Mkdir => OpKind::Mkdir,
-        Rmdir => OpKind::Rmdir,
     }
 }
 
@@ -133,8 +122,8 @@ impl MetadataFixture {
     fn count(&mut self, task: &MetadataTask) -> u64 {
         let outcome = self.run(task);
         assert_eq!((outcome.ending.clone(), outcome.first_error()), (Ending::Completed, None));
-        assert_eq!(outcome.totals.errors(kind(task.operation)), 0);
-        outcome.totals.operations(kind(task.operation))
+        assert_eq!(outcome.totals.errors(task.operation.kind()), 0);
+        outcome.totals.operations(task.operation.kind())
     }
 
     fn refusal(&mut self, task: &MetadataTask) -> String {
@@ -191,6 +180,8 @@ fn files_are_made_found_and_removed() {
         assert_eq!(bench.walk(), BTreeMap::from([('w', 2), ('d', 6)]));
         assert_eq!(bench.count(&with(Mkdir)), 500);
         assert_eq!(bench.walk(), BTreeMap::from([('w', 2), ('d', 6), ('s', 500)]));
+        let once = Stop { loops: Some(1), ..Stop::default() };
+        assert_eq!(bench.count(&MetadataTask { stop: once, ..with(StatDirectory) }), 500);
         assert_eq!(bench.count(&with(Rmdir)), 500);
         assert_eq!(bench.walk(), BTreeMap::from([('w', 2), ('d', 6)]));
         assert_eq!(bench.left(), 0);
@@ -225,8 +216,8 @@ fn looking_goes_on_until_the_time_is_over() {
     for (operation, random) in [(Stat, false), (Open, true)] {
         let outcome = bench.run(&MetadataTask { stop: runtime(200), random, ..task(operation) });
         assert_eq!((outcome.totals.measured, outcome.ending), (200_000_000, Ending::Completed));
-        assert!(outcome.totals.operations(kind(operation)) > 1000);
-        assert_eq!(outcome.totals.response(kind(operation)), outcome.totals.service(kind(operation)));
+        assert!(outcome.totals.operations(operation.kind()) > 1000);
+        assert_eq!(outcome.totals.response(operation.kind()), outcome.totals.service(operation.kind()));
     }
 }
 
@@ -376,7 +367,7 @@ fn an_interrupted_phase_leaves_nothing() {
         let outcome =
             run_metadata_task(&task, 0, scratch, Clock::best(), &control, &mut Interrupter(flag)).unwrap();
         assert_eq!(outcome.ending, Ending::Interrupted);
-        assert!(outcome.totals.operations(kind(operation)) > 0);
+        assert!(outcome.totals.operations(operation.kind()) > 0);
         assert!(bench.walk().len() > 2, "{operation:?}: {:?}", bench.walk());
         assert_eq!(bench.left(), 0, "{operation:?}");
     }
@@ -473,7 +464,7 @@ fn many_files_are_no_trouble() {
 fn measure(bench: &mut MetadataFixture, task: &MetadataTask) -> (usize, u64) {
     let region = Region::new(ALLOCATOR);
     let outcome = bench.run(task);
-    (region.change().allocations, outcome.totals.operations(kind(task.operation)))
+    (region.change().allocations, outcome.totals.operations(task.operation.kind()))
 }
 
 /// A hundred times the operations make no more allocations. Alone, because other tests allocate.
@@ -494,7 +485,7 @@ fn the_measured_loop_allocates_nothing() {
         interval: Nanos(60_000_000_000),
         ..task(Create)
     };
-    for operation in [Create, Stat, Open, Unlink, Mkdir, Rmdir] {
+    for operation in [Create, Stat, Open, Unlink, Mkdir, StatDirectory, Rmdir] {
         let of = |files| MetadataTask { operation, files, stop: operations(2 * files), ..base.clone() };
         let (few_allocations, few) = measure(&mut bench, &MetadataTask { tree: "few".into(), ..of(200) });
         let (allocations, many) = measure(&mut bench, &of(20_000));

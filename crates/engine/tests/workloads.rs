@@ -391,7 +391,8 @@ fn contents_are_as_asked() {
     let mut place = Fixture::new();
     let path = place.existing(0);
     let mut task = on(&path, BackendKind::Sync, Mix::Write);
-    task.contents = Contents { fill: Fill::Random, duplicate_percent: 0, refill: false, scramble: false };
+    task.contents =
+        Contents { fill: Fill::Random, duplicate_percent: 0, refill: false, scramble: false, lifetime: None };
     (task.workers, task.concurrency) = (1, 1);
     place.run(&task).unwrap();
     let content = std::fs::read(&path).unwrap();

@@ -66,7 +66,7 @@ pub use kind::{OpClass, OpKind, PerKind, TooManyKinds};
 pub use latency::{
     LatencyAnswer, LatencyTarget, LatencyTerms, Load, LoadParameter, Try, TryOutcome, TryPurpose,
 };
-pub use load::{Contents, Fill, SizeLaw, Sizes, WeightedSize};
+pub use load::{Contents, Fill, Lifetime, SizeLaw, Sizes, WeightedSize};
 pub use log_copy::{CopiedWrites, LogCopy};
 pub use metadata::{MetadataOperation, MetadataTask};
 pub use oplog::{LoggedOperation, OperationLog};

@@ -61,12 +61,31 @@ pub struct Contents {
     /// Without `refill`: change eight bytes in every 512 for each write, to defeat deduplication. For random bytes without
     /// duplicates.
     pub scramble: bool,
+    /// How long written data is expected to live, which the kernel passes on to file systems and devices that use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifetime: Option<Lifetime>,
+}
+
+/// Expected lifetime of written data, relative to other data (`RWH_WRITE_LIFE_` of fcntl(2)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lifetime {
+    /// None in particular, even if the file had one.
+    None,
+    /// Short.
+    Short,
+    /// Medium.
+    Medium,
+    /// Long.
+    Long,
+    /// Extremely long.
+    Extreme,
 }
 
 impl Default for Contents {
     /// Random bytes, generated for each write.
     fn default() -> Contents {
-        Contents { fill: Fill::Random, duplicate_percent: 0, refill: true, scramble: false }
+        Contents { fill: Fill::Random, duplicate_percent: 0, refill: true, scramble: false, lifetime: None }
     }
 }
 

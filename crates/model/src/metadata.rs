@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::arrival::Stop;
+use crate::kind::OpKind;
 use crate::phase_task::{Layer, PhaseTask, task_fields};
 use crate::units::{Bytes, Nanos};
 
@@ -101,4 +102,54 @@ pub enum MetadataOperation {
     Mkdir,
     /// Removes a directory created by [`Mkdir`](MetadataOperation::Mkdir).
     Rmdir,
+    /// Reads the attributes of a directory created by [`Mkdir`](MetadataOperation::Mkdir), by name.
+    StatDirectory,
+}
+
+impl MetadataOperation {
+    /// What it is counted as.
+    pub const fn kind(self) -> OpKind {
+        match self {
+            MetadataOperation::Create => OpKind::Create,
+            MetadataOperation::Stat | MetadataOperation::StatDirectory => OpKind::Stat,
+            MetadataOperation::Open => OpKind::Open,
+            MetadataOperation::Unlink => OpKind::Unlink,
+            MetadataOperation::Mkdir => OpKind::Mkdir,
+            MetadataOperation::Rmdir => OpKind::Rmdir,
+        }
+    }
+
+    /// The operation that creates what this one requires; `None` if it creates names itself.
+    pub const fn requires(self) -> Option<MetadataOperation> {
+        match self {
+            MetadataOperation::Create | MetadataOperation::Mkdir => None,
+            MetadataOperation::Stat | MetadataOperation::Open | MetadataOperation::Unlink => {
+                Some(MetadataOperation::Create)
+            }
+            MetadataOperation::Rmdir | MetadataOperation::StatDirectory => Some(MetadataOperation::Mkdir),
+        }
+    }
+
+    /// Whether it creates or removes names, so that it can be applied to each name only once.
+    pub const fn changes(self) -> bool {
+        !matches!(self, MetadataOperation::Stat | MetadataOperation::Open | MetadataOperation::StatDirectory)
+    }
+
+    /// Whether its names are those of directories.
+    pub const fn is_of_directories(self) -> bool {
+        matches!(self, MetadataOperation::Mkdir | MetadataOperation::Rmdir | MetadataOperation::StatDirectory)
+    }
+
+    /// What it does, as the predicate of a sentence.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            MetadataOperation::Create => "creates files",
+            MetadataOperation::Stat => "reads file attributes (stat)",
+            MetadataOperation::Open => "opens and closes files",
+            MetadataOperation::Unlink => "removes files",
+            MetadataOperation::Mkdir => "creates directories",
+            MetadataOperation::Rmdir => "removes directories",
+            MetadataOperation::StatDirectory => "reads the attributes of directories (stat)",
+        }
+    }
 }

@@ -245,6 +245,8 @@ pub enum SyncMethod {
     /// sync_file_range with WAIT_BEFORE, WRITE and WAIT_AFTER over the data written since the last sync: writes the page cache,
     /// but neither metadata nor the device's cache, so the data is not durable.
     FileRange,
+    /// syncfs: everything that was written to the file system, by other programs too.
+    FileSystem,
 }
 
 /// A sync after every N writes of a worker.
@@ -293,6 +295,9 @@ pub struct Placement {
     /// Name of the threads, as shown by the system (at most 15 bytes).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_name: Option<String>,
+    /// Memory that each worker locks while it runs (mlock(2)), so that less of it is free for the page cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub locked_memory: Option<Bytes>,
 }
 
 /// NUMA nodes from which memory is allocated (set_mempolicy(2)). An empty list means all nodes.

@@ -1,20 +1,20 @@
 //! A task in words.
 
-use std::borrow::Cow;
-
 use iolite_model::{
-    Access, Advice, Arrival, BackendKind, Batch, Bytes, Contents, FileTask, Fill, Flow, IoClass, IoFlags,
-    IoPriority, KindRates, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OnError, OpKind,
-    OpenSync, Overwrite, Pace, PageCache, Placement, Prioritized, PriorityShare, Regions, RingOptions,
-    SizeLaw, Sizes, Start, Stop, SyncMethod, SyncRule, Target, Task, TracedKinds, Verify, WriteDurability,
-    ZoneSize,
+    Access, Advice, Arrival, Batch, Bytes, Contents, FileTask, Fill, Flow, IoClass, IoPriority, KindRates,
+    Lifetime, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OnError, OpKind, OpenSync,
+    Overwrite, Pace, PageCache, Placement, Prioritized, PriorityShare, Regions, SizeLaw, Sizes, Start, Stop,
+    SyncMethod, SyncRule, Target, Task, TracedKinds, Verify, WriteDurability, ZoneSize,
 };
 
 use crate::styler::count;
 
+mod backend;
 mod database;
 
 pub(crate) use database::SETS;
+
+use backend::{backend, sync, sync_call};
 
 /// Whether each write is made durable at once: then the commits are what counts.
 pub(crate) fn commits(task: &Task) -> bool {
@@ -38,6 +38,7 @@ pub(crate) fn kind(task: &Task, kind: OpKind) -> &'static str {
                 SyncMethod::Fdatasync => "fdatasync alone",
                 SyncMethod::Fsync => "fsync alone",
                 SyncMethod::FileRange => "sync_file_range alone",
+                SyncMethod::FileSystem => "syncfs alone",
             }
         }
         (_, OpKind::Sync) => "syncs",
@@ -344,14 +345,7 @@ pub(crate) fn target(target: &Target) -> String {
 
 fn names(task: &MetadataTask) -> String {
     let MetadataTask { operation, files, files_per_directory, size, .. } = task;
-    let what = match operation {
-        MetadataOperation::Create => "creates files",
-        MetadataOperation::Stat => "reads file attributes (stat)",
-        MetadataOperation::Open => "opens and closes files",
-        MetadataOperation::Unlink => "removes files",
-        MetadataOperation::Mkdir => "creates directories",
-        MetadataOperation::Rmdir => "removes directories",
-    };
+    let what = operation.in_words();
     let of = if size.0 > 0 && *operation == MetadataOperation::Create {
         format!(" of {size}")
     } else {
@@ -394,69 +388,6 @@ fn flow(flow: Flow) -> String {
     format!("flow group {group} with weight {weight}{pause}")
 }
 
-fn sync_call(method: SyncMethod) -> &'static str {
-    match method {
-        SyncMethod::Fdatasync => "fdatasync",
-        SyncMethod::Fsync => "fsync",
-        SyncMethod::FileRange => "sync_file_range",
-    }
-}
-
-fn ring(options: RingOptions) -> Vec<Cow<'static, str>> {
-    let RingOptions {
-        submit_polling,
-        submit_polling_cpu,
-        completion_polling,
-        linked_sync,
-        force_async,
-        nowait,
-        dontcache,
-    } = options;
-    let polling = submit_polling_cpu
-        .map_or("submission polling".into(), |cpu| format!("submission polling on CPU {cpu}").into());
-    let all: [(bool, Cow<'static, str>); 6] = [
-        (submit_polling, polling),
-        (completion_polling, "completion polling".into()),
-        (linked_sync, "linked syncs".into()),
-        (force_async > 0, format!("one in {force_async} by a kernel thread").into()),
-        (nowait, "nowait".into()),
-        (dontcache, "dontcache".into()),
-    ];
-    all.into_iter().filter(|(set, _)| *set).map(|(_, name)| name).collect()
-}
-
-/// A back end with its options.
-fn backend(backend: BackendKind) -> String {
-    let options: Vec<Cow<'_, str>> = match backend {
-        BackendKind::IoUring(options) => ring(options),
-        BackendKind::Vectored(IoFlags { dsync, hipri, nowait, atomic, dontcache }) => {
-            let all = [
-                (dsync, "dsync"),
-                (hipri, "hipri"),
-                (nowait, "nowait"),
-                (atomic, "atomic"),
-                (dontcache, "dontcache"),
-            ];
-            all.into_iter().filter(|(set, _)| *set).map(|(_, name)| name.into()).collect()
-        }
-        _ => Vec::new(),
-    };
-    if options.is_empty() {
-        backend.name().to_owned()
-    } else {
-        format!("{} ({})", backend.name(), options.join(", "))
-    }
-}
-
-fn sync(sync: SyncRule) -> String {
-    let call = sync_call(sync.method);
-    if sync.every == 1 {
-        format!("{call} after each write")
-    } else {
-        format!("{call} after every {} writes", sync.every)
-    }
-}
-
 /// What is written, where it is not the usual random bytes.
 fn contents(contents: &Contents) -> Vec<String> {
     let mut parts = Vec::new();
@@ -472,6 +403,16 @@ fn contents(contents: &Contents) -> Vec<String> {
     if !contents.refill {
         parts.push("the same buffers repeatedly".to_owned());
     }
+    parts.extend(contents.lifetime.map(|lifetime| {
+        let lifetime = match lifetime {
+            Lifetime::None => "no particular",
+            Lifetime::Short => "a short",
+            Lifetime::Medium => "a medium",
+            Lifetime::Long => "a long",
+            Lifetime::Extreme => "an extremely long",
+        };
+        format!("data with {lifetime} lifetime")
+    }));
     parts
 }
 
@@ -558,6 +499,7 @@ fn placement(placement: &Placement) -> Option<String> {
         user,
         group,
         thread_name,
+        locked_memory,
     } = placement;
     let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let mut parts = Vec::new();
@@ -586,6 +528,7 @@ fn placement(placement: &Placement) -> Option<String> {
     parts.extend(user.map(|user| format!("as user {user}")));
     parts.extend(group.map(|group| format!("as group {group}")));
     parts.extend(thread_name.as_ref().map(|name| format!("threads named {name}")));
+    parts.extend(locked_memory.map(|bytes| format!("{bytes} of memory locked per worker")));
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
@@ -615,6 +558,7 @@ fn priorities(shares: &[PriorityShare]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iolite_model::{BackendKind, IoFlags, RingOptions};
     use iolite_model::{Bandwidth, Checksum, ExistingTarget, FileTarget, Iops, WeightedSize, ZoneCycle};
 
     fn rendered(task: FileTask) -> String {
@@ -653,6 +597,7 @@ mod tests {
             duplicate_percent: 10,
             refill: false,
             scramble: false,
+            lifetime: Some(Lifetime::Long),
         };
         insta::assert_snapshot!(rendered(FileTask {
             target: Target::File(file),

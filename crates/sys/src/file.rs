@@ -196,6 +196,29 @@ pub fn sync_range(file: &File, offset: u64, length: u64) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Makes everything durable that was written to the file system that the file is on.
+///
+/// # Errors
+/// As syncfs(2).
+pub fn sync_file_system(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(file)?)
+}
+
+/// `F_SET_RW_HINT` of linux/fcntl.h.
+const SET_WRITE_HINT: i32 = 1024 + 12;
+
+/// Passes to the kernel how long what is written to the file is expected to live: a value of `RWH_WRITE_LIFE_` (F_SET_RW_HINT of
+/// fcntl(2)).
+///
+/// # Errors
+/// As fcntl(2): `EINVAL` if the kernel does not know the value.
+pub fn set_write_hint(file: &File, hint: u64) -> io::Result<()> {
+    // SAFETY: the command reads eight bytes at the address, which is that of a variable that outlives the call; the
+    // descriptor is open as long as `file` is borrowed.
+    let done = unsafe { libc::fcntl(file.as_raw_fd(), SET_WRITE_HINT, &raw const hint) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Name of the file that [`direct_io_works`] makes for a moment.
 pub const PROBE: &str = "direct-io-probe";
 
@@ -245,6 +268,18 @@ pub fn effective_user() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_write_hint_is_the_files() {
+        let file = tempfile::tempfile().unwrap();
+        set_write_hint(&file, 4).unwrap();
+        let mut hint = 0u64;
+        // SAFETY: F_GET_RW_HINT writes eight bytes at the address, which is that of `hint`.
+        let done = unsafe { libc::fcntl(file.as_raw_fd(), 1024 + 11, &raw mut hint) };
+        assert_eq!((done, hint), (0, 4));
+        assert!(set_write_hint(&file, 77).is_err());
+        sync_file_system(&file).unwrap();
+    }
 
     #[test]
     fn never_opens_what_it_did_not_make() {

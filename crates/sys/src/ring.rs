@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,7 @@ use rustix::fs::OFlags;
 use crate::device;
 use crate::file::FileOffset;
 use crate::ring_enter::Entrance;
+use crate::ring_thread::SubmitThread;
 use crate::slots::Slots;
 
 /// What an entry does.
@@ -96,9 +96,6 @@ const SPIN: Duration = Duration::from_micros(100);
 
 /// How long a ring that is dropped waits for what is in flight: its user has waited before.
 const LAST_OPERATIONS: Duration = Duration::from_millis(50);
-
-/// How long it waits for the end of the kernel's thread.
-const LAST_OF_THREAD: Duration = Duration::from_millis(150);
 
 /// How long the answer to a question to the kernel may take; it is one operation on an idle ring.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -548,33 +545,6 @@ impl Drop for Ring {
         // Where it fails the kernel does it later.
         let _ = self.ring.submitter().unregister_buffers();
         let _ = self.ring.submitter().unregister_files();
-    }
-}
-
-/// The kernel's thread that submits for a ring. It may be the last to let go of a file, and does so at its own end at the latest.
-#[derive(Default)]
-struct SubmitThread(Option<PathBuf>);
-
-impl SubmitThread {
-    /// That of a ring which has worked: before, the kernel names the thread that has created it.
-    fn of(ring: &IoUring) -> SubmitThread {
-        let path = || {
-            let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", ring.as_raw_fd())).ok()?;
-            let id: u32 =
-                text.lines().find_map(|line| line.strip_prefix("SqThread:"))?.trim().parse().ok()?;
-            Some(format!("/proc/self/task/{id}").into())
-        };
-        SubmitThread(path())
-    }
-}
-
-impl Drop for SubmitThread {
-    /// Waits until the thread has ended, which it does when its ring is closed.
-    fn drop(&mut self) {
-        let start = Instant::now();
-        while self.0.as_ref().is_some_and(|path| path.exists()) && start.elapsed() < LAST_OF_THREAD {
-            std::thread::sleep(Duration::from_micros(200));
-        }
     }
 }
 

@@ -172,7 +172,7 @@ mod tests {
     use std::collections::HashMap;
 
     fn contents(fill: Fill, duplicate_percent: u8) -> Contents {
-        Contents { fill, duplicate_percent, refill: true, scramble: false }
+        Contents { fill, duplicate_percent, refill: true, scramble: false, lifetime: None }
     }
 
     fn filled(fill: Fill, length: usize) -> Vec<u8> {
@@ -219,8 +219,13 @@ mod tests {
 
     #[test]
     fn a_task_says_its_contents() {
-        let contents =
-            Contents { fill: Fill::Pattern(vec![7]), duplicate_percent: 0, refill: false, scramble: false };
+        let contents = Contents {
+            fill: Fill::Pattern(vec![7]),
+            duplicate_percent: 0,
+            refill: false,
+            scramble: false,
+            lifetime: None,
+        };
         let task = FileTask { contents, ..FileTask::default() };
         let mut filler = Filler::of(&task, 0).unwrap();
         let mut buffer = [0; 100];

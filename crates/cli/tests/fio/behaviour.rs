@@ -306,3 +306,32 @@ fn files_have_the_names_and_links_the_fate_that_fio_gives_them() {
         });
     }
 }
+
+/// Beside the I/O of another job, a busy job ends with it; the memory that it locks is free again.
+#[test]
+fn a_busy_job_ends_with_the_io_of_the_others() {
+    let place = TestDirectory::new();
+    let jobs = [
+        "--name=busy",
+        "--ioengine=cpuio",
+        "--cpuload=10",
+        "--time_based",
+        "--runtime=300",
+        "--exit_on_io_done=1",
+        "--name=io",
+        "--ioengine=psync",
+        "--rw=write",
+        "--size=4m",
+        "--bs=4k",
+        "--write_hint=short",
+        "--end_syncfs=1",
+        "--lockmem=1m",
+    ];
+    let started = std::time::Instant::now();
+    let output = done(ours(&place, &[&["--output-format=json"], &jobs[..]].concat()));
+    // The time that it asked for is the only other end.
+    assert!(started.elapsed().as_secs() < 200, "{:?}", started.elapsed());
+    let jobs = document(&output)["jobs"].as_array().unwrap().clone();
+    assert_eq!((jobs.len(), jobs[1]["write"]["io_bytes"].as_u64()), (2, Some(4 << 20)));
+    assert!(jobs.iter().all(|job| job["error"] == 0), "{jobs:?}");
+}

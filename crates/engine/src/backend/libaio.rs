@@ -64,7 +64,7 @@ impl Backend for Libaio {
             IoOp::Sync(SyncMethod::Fdatasync) => AioOp::Fdatasync,
             IoOp::Sync(SyncMethod::Fsync) => AioOp::Fsync,
             // io_submit has no such operations: done here and now.
-            IoOp::Sync(SyncMethod::FileRange) | IoOp::Trim | IoOp::LinkedWrite => {
+            IoOp::Sync(SyncMethod::FileRange | SyncMethod::FileSystem) | IoOp::Trim | IoOp::LinkedWrite => {
                 return Submission::Done(self.medium.without_data(op));
             }
         };

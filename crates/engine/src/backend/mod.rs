@@ -207,6 +207,7 @@ impl Medium {
                     SyncMethod::Fdatasync => file.sync_data(),
                     SyncMethod::Fsync => file.sync_all(),
                     SyncMethod::FileRange => file::sync_range(file, offset, length),
+                    SyncMethod::FileSystem => file::sync_file_system(file),
                 })
             }
             // Linked operations are a ring's.

@@ -65,7 +65,7 @@ impl Uring {
             false if options.completion_polling => Handover::adapting(EAGER),
             false => Handover::adapting(EAGER).trying_bunches(depth as usize, threads),
         };
-        Ok(Uring { ring, medium, linked: sync_op(linked), handover })
+        Ok(Uring { ring, medium, linked: sync_op(linked).unwrap_or(RingOp::Fdatasync), handover })
     }
 
     /// Submits nothing before it is asked to.
@@ -98,11 +98,13 @@ fn advise(options: RingOptions, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{error}: {said}"))
 }
 
-fn sync_op(method: SyncMethod) -> RingOp {
+/// The ring's operation for a sync; none for what only a system call does.
+fn sync_op(method: SyncMethod) -> Option<RingOp> {
     match method {
-        SyncMethod::Fdatasync => RingOp::Fdatasync,
-        SyncMethod::Fsync => RingOp::Fsync,
-        SyncMethod::FileRange => RingOp::SyncRange,
+        SyncMethod::Fdatasync => Some(RingOp::Fdatasync),
+        SyncMethod::Fsync => Some(RingOp::Fsync),
+        SyncMethod::FileRange => Some(RingOp::SyncRange),
+        SyncMethod::FileSystem => None,
     }
 }
 
@@ -117,7 +119,10 @@ impl Backend for Uring {
             IoOp::LinkedWrite => self.ring.push_linked([RingOp::Write, self.linked], slot, place, length),
             IoOp::Trim => self.ring.push(RingOp::Trim, slot, place, length),
             IoOp::Sync(_) if !self.medium.files.is_in_one(op.offset, length) => Err(PushError::Unsupported),
-            IoOp::Sync(method) => self.ring.push(sync_op(method), slot, place, length),
+            IoOp::Sync(method) => match sync_op(method) {
+                Some(sync) => self.ring.push(sync, slot, place, length),
+                None => Err(PushError::Unsupported),
+            },
         };
         match pushed {
             Ok(()) => {

@@ -18,7 +18,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use iolite_model::{MetadataOperation, MetadataTask, Nanos, OpKind, Sink};
+use iolite_model::{MetadataTask, Nanos, Sink};
 use iolite_sys::clock::Clock;
 use iolite_sys::directory::Directory;
 use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
@@ -67,7 +67,7 @@ impl MetadataPhase {
         validate::validate(task)?;
         let mut roots = Vec::with_capacity(task.workers as usize);
         let setup = Setup { task, control, path: scratch.path().join(&task.tree) };
-        if makes(task.operation) {
+        if task.operation.requires().is_none() {
             let tree = scratch.claim_tree(&task.tree)?;
             for worker in 0..task.workers {
                 roots.push(Arc::new(setup.lay_out(&tree, worker)?));
@@ -94,7 +94,7 @@ impl MetadataPhase {
             phase: self.number,
             first: 0,
             workers: self.task.workers,
-            kinds: vec![kind(self.task.operation)],
+            kinds: vec![self.task.operation.kind()],
             delay: Nanos(0),
             stop: self.task.stop,
             ramp: self.task.ramp,
@@ -120,28 +120,6 @@ fn work(
     let root = root.ok_or_else(|| EngineError::worker(format!("worker {worker} has no directory")))?;
     let worker = Worker::new(task, worker, root);
     Ok(start.ready().map(|lane| worker.run(lane)))
-}
-
-/// What the operation is counted as.
-fn kind(operation: MetadataOperation) -> OpKind {
-    match operation {
-        MetadataOperation::Create => OpKind::Create,
-        MetadataOperation::Stat => OpKind::Stat,
-        MetadataOperation::Open => OpKind::Open,
-        MetadataOperation::Unlink => OpKind::Unlink,
-        MetadataOperation::Mkdir => OpKind::Mkdir,
-        MetadataOperation::Rmdir => OpKind::Rmdir,
-    }
-}
-
-/// Whether the operation makes names.
-fn makes(operation: MetadataOperation) -> bool {
-    matches!(operation, MetadataOperation::Create | MetadataOperation::Mkdir)
-}
-
-/// Whether the operation makes or removes names, so that each has one turn only.
-fn changes(operation: MetadataOperation) -> bool {
-    !matches!(operation, MetadataOperation::Stat | MetadataOperation::Open)
 }
 
 /// Preparation of a task's trees.
@@ -202,9 +180,9 @@ impl Setup<'_> {
     }
 
     fn missing(&self) -> EngineError {
-        let (what, maker) = match self.task.operation {
-            MetadataOperation::Rmdir => ("directories", "mkdir"),
-            _ => ("files", "create"),
+        let (what, maker) = match self.task.operation.is_of_directories() {
+            true => ("directories", "mkdir"),
+            false => ("files", "create"),
         };
         self.refused(format!(
             "the {what} do not exist in the tree `{}`: create them in an earlier task ({maker}) with the same tree and at least \

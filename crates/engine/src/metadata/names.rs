@@ -1,6 +1,6 @@
 //! The name of the file whose turn it is.
 
-use iolite_model::{MetadataOperation, MetadataTask};
+use iolite_model::MetadataTask;
 
 use crate::guard::tree::Part;
 
@@ -21,10 +21,7 @@ pub(super) struct Names {
 impl Names {
     /// The path of the task's first file, or directory where these are made.
     pub(super) fn new(task: &MetadataTask) -> Names {
-        let last = match task.operation {
-            MetadataOperation::Mkdir | MetadataOperation::Rmdir => Part::Subdirectory,
-            _ => Part::File,
-        };
+        let last = if task.operation.is_of_directories() { Part::Subdirectory } else { Part::File };
         let files_per_directory = task.files_per_directory.max(1);
         let mut names = Names { text: [b'/'; PATH], last, files_per_directory };
         names.set(0);
@@ -63,7 +60,7 @@ mod tests {
         assert_eq!(names.path(), "d000000000/f000000099");
         names.set(999_999_999);
         assert_eq!((names.path(), names.directory()), ("d009999999/f999999999", "d009999999"));
-        task.operation = MetadataOperation::Rmdir;
+        task.operation = iolite_model::MetadataOperation::Rmdir;
         task.files_per_directory = 1;
         names = Names::new(&task);
         names.set(12);

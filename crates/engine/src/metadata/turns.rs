@@ -44,7 +44,7 @@ impl Turns {
 pub(super) fn limit(task: &MetadataTask, worker: u32) -> u64 {
     let (worker, workers) = (u64::from(worker), u64::from(task.workers.max(1)));
     let share = |total: u64| total / workers + u64::from(worker < total % workers);
-    let rounds = if super::changes(task.operation) { Some(1) } else { task.stop.loops };
+    let rounds = if task.operation.changes() { Some(1) } else { task.stop.loops };
     let of_rounds = rounds.map_or(u64::MAX, |rounds| task.files.saturating_mul(rounds.into()));
     let of_all = task.stop.operations.map_or(u64::MAX, share);
     of_rounds.min(of_all).min(task.stop.worker_operations.unwrap_or(u64::MAX))

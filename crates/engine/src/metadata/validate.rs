@@ -2,7 +2,6 @@
 
 use iolite_model::{MetadataTask, Nanos};
 
-use super::changes;
 use crate::error::EngineError;
 use crate::guard::is_plain;
 use crate::guard::tree::Part;
@@ -38,7 +37,7 @@ pub(crate) fn validate(task: &MetadataTask) -> Result<(), EngineError> {
     if stop.full {
         return refuse("`full` does not apply to metadata operations: remove it");
     }
-    if changes(task.operation) {
+    if task.operation.changes() {
         // `sync` without a change is nothing to do; rounds without end are another matter.
         return match stop.loops {
             Some(_) => refuse("each name is created or removed once: remove the loops"),

@@ -47,7 +47,7 @@ impl Worker {
         Worker {
             number,
             operation: task.operation,
-            kind: super::kind(task.operation),
+            kind: task.operation.kind(),
             sync: task.sync,
             size,
             contents: (0..size.min(LARGEST_WRITE)).map(|_| below(&mut dice, 256) as u8).collect(),
@@ -111,7 +111,7 @@ impl Worker {
         let path = self.names.path();
         match self.operation {
             MetadataOperation::Create => self.create(path),
-            MetadataOperation::Stat => self.root.stat(path),
+            MetadataOperation::Stat | MetadataOperation::StatDirectory => self.root.stat(path),
             MetadataOperation::Open => directory::close(self.root.open_file(path)?),
             MetadataOperation::Unlink => self.root.unlink(path).and_then(|()| self.settle()),
             MetadataOperation::Mkdir => {

@@ -124,14 +124,25 @@ impl State {
     fn over(&mut self, phase: u32, failed: bool) {
         let Some(over) = self.watched.get_mut(&phase).filter(|watched| watched.live) else { return };
         over.live = false;
-        let Some(exit) = over.thread.exit_all.filter(|exit| failed || !exit.on_error) else { return };
+        let exit_all = over.thread.exit_all.filter(|exit| failed || !exit.on_error);
         let group = over.thread.group;
+        self.end_with_the_last_io();
+        let Some(exit) = exit_all else { return };
         if exit.what == ExitWhat::All {
             self.all_ended = true;
         }
         let others = self.watched.iter().filter(|(_, watched)| watched.live);
         let others = others.filter(|(_, other)| exit.what != ExitWhat::Group || other.thread.group == group);
         others.for_each(|(phase, _)| self.control.end_phase(*phase));
+    }
+
+    /// Ends what only keeps the CPUs busy beside the I/O of others (`exit_on_io_done`), when there is no I/O any more.
+    fn end_with_the_last_io(&self) {
+        let live = || self.watched.iter().filter(|(_, watched)| watched.live);
+        if live().all(|(_, watched)| watched.thread.keeps_cpus_busy()) {
+            let ends = live().filter(|(_, watched)| watched.thread.exit_on_io_done);
+            ends.for_each(|(phase, _)| self.control.end_phase(*phase));
+        }
     }
 }
 

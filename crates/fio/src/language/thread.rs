@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolite_model::{FileTask, JobTask, LatencyTarget, Nanos, Target};
+use iolite_model::{BackendKind, FileTask, JobTask, LatencyTarget, Nanos, Target};
 use serde::{Deserialize, Serialize};
 
 /// A thread of fio's: one clone of a job, with all that is needed to run it and to tell what came of it.
@@ -30,6 +30,8 @@ pub struct Thread {
     pub logs: Vec<Log>,
     /// When it ends, what else ends.
     pub exit_all: Option<ExitAll>,
+    /// It ends when no other running thread does I/O (`exit_on_io_done` of cpuio).
+    pub exit_on_io_done: bool,
     /// Ends when it is steady.
     pub steady: Option<SteadyState>,
     /// Searches the depth that keeps a latency.
@@ -67,6 +69,7 @@ impl Default for Thread {
             reporting: Reporting::default(),
             logs: Vec::new(),
             exit_all: None,
+            exit_on_io_done: false,
             steady: None,
             latency_target: None,
             rate_min: [None; 3],
@@ -298,6 +301,11 @@ impl Thread {
     /// Whether it works on files or devices.
     pub(crate) fn has_files(&self) -> bool {
         matches!(&self.task, JobTask::Io(task) if matches!(task.target, Target::Files(_)))
+    }
+
+    /// Whether it uses CPU time instead of doing I/O.
+    pub(crate) fn keeps_cpus_busy(&self) -> bool {
+        matches!(&self.task, JobTask::Io(task) if matches!(task.backend, BackendKind::Busy(_)))
     }
 
     /// Its block I/O, if that is what it does.

@@ -135,6 +135,7 @@ fn operation(operation: MetadataOperation) -> &'static str {
         MetadataOperation::Mkdir => "dircreate",
         MetadataOperation::Rmdir => "dirdelete",
         MetadataOperation::Open => "fileopen",
+        MetadataOperation::StatDirectory => "dirstat",
     }
 }
 

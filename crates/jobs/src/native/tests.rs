@@ -191,6 +191,7 @@ fn contents() -> impl Strategy<Value = Contents> {
         duplicate_percent,
         refill,
         scramble: !refill,
+        lifetime: refill.then_some(Lifetime::Short),
     })
 }
 
@@ -242,6 +243,7 @@ fn io() -> impl Strategy<Value = FileTask> {
                 user: flag.then_some(number),
                 group: flag.then_some(number),
                 thread_name: flag.then(|| "named".into()),
+                locked_memory: flag.then_some(Bytes::MIB),
             },
             priorities: vec![PriorityShare {
                 of: if flag { Prioritized::Reads } else { Prioritized::Writes },

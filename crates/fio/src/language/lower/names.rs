@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolite_model::{Bytes, JobTask, MetadataOperation, MetadataTask, Nanos, Stop};
+use iolite_model::{Bytes, JobTask, MetadataOperation, MetadataTask, Nanos, OpKind, Stop};
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
@@ -28,8 +28,8 @@ pub(super) fn task(spec: &Spec, place: ThreadIndex, operation: MetadataOperation
         }
         (None, None) => Bytes(0),
     };
-    let makes = matches!(operation, MetadataOperation::Create | MetadataOperation::Mkdir);
-    let rounds = (operation == MetadataOperation::Stat && !spec.job.goes_on()).then_some(spec.job.loops);
+    let makes = operation.requires().is_none();
+    let rounds = (operation.kind() == OpKind::Stat && !spec.job.goes_on()).then_some(spec.job.loops);
     Ok(MetadataTask {
         name: spec.job.name.clone(),
         together: place.together,
@@ -67,13 +67,7 @@ fn tree(name: &str, place: ThreadIndex) -> PathBuf {
 /// What has to be made, unmeasured, before a thread can look for names or remove them.
 pub fn preparation(thread: &Thread) -> Option<MetadataTask> {
     let JobTask::Metadata(task) = &thread.task else { return None };
-    let operation = match task.operation {
-        MetadataOperation::Create | MetadataOperation::Mkdir => return None,
-        MetadataOperation::Rmdir => MetadataOperation::Mkdir,
-        MetadataOperation::Stat | MetadataOperation::Open | MetadataOperation::Unlink => {
-            MetadataOperation::Create
-        }
-    };
+    let operation = task.operation.requires()?;
     Some(MetadataTask {
         operation,
         together: false,

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::{
     Access, Advice, BackendKind, BusyOptions, BusyWork, Bytes, Contents, FileOrder, FileTask, Fill, IoFlags,
-    JobTask, Jumps, LayOut, MetadataOperation, Mix, NamedFile, Nanos, OpenSync, Overwrite, PageCache,
-    Reserve, RingOptions, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, WeightedSize, Zone, ZoneCycle,
-    ZoneSize,
+    JobTask, Jumps, LayOut, Lifetime, MetadataOperation, Mix, NamedFile, Nanos, OpKind, OpenSync, Overwrite,
+    PageCache, Reserve, RingOptions, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, WeightedSize, Zone,
+    ZoneCycle, ZoneSize,
 };
 
 use super::{lower, preparation};
@@ -81,7 +81,13 @@ fn a_job_without_settings_is_as_fios() {
         access: Access::Sequential,
         regions: iolite_model::Regions::Shared,
         block: Bytes(4096),
-        contents: Contents { fill: Fill::Random, duplicate_percent: 0, refill: false, scramble: true },
+        contents: Contents {
+            fill: Fill::Random,
+            duplicate_percent: 0,
+            refill: false,
+            scramble: true,
+            lifetime: None,
+        },
         errors: task.errors.clone(),
         interval: Nanos(500_000_000),
         stop: bytes(1 << 20),
@@ -538,13 +544,15 @@ fn names_are_metadata_tasks() {
         ("filedelete", MetadataOperation::Unlink, Some(MetadataOperation::Create)),
         ("dircreate", MetadataOperation::Mkdir, None),
         ("dirdelete", MetadataOperation::Rmdir, Some(MetadataOperation::Mkdir)),
+        ("dirstat", MetadataOperation::StatDirectory, Some(MetadataOperation::Mkdir)),
     ] {
         let settings = [("ioengine", engine), ("nrfiles", "7"), ("filesize", "4k"), ("directory", "a:b")];
         let thread = thread_at(&settings, place).unwrap();
         let JobTask::Metadata(task) = &thread.task else { panic!("{thread:?}") };
         assert_eq!((task.operation, task.files, task.workers), (operation, 7, 1));
         assert_eq!((task.tree.as_path(), task.together), (Path::new("j.5"), true));
-        let rounds = (operation == MetadataOperation::Stat).then_some(1);
+        let rounds = operation.kind() == OpKind::Stat;
+        let rounds = rounds.then_some(1);
         assert_eq!(task.stop, Stop { loops: rounds, ..Stop::default() }, "{engine}");
         assert_eq!(thread.directory, Some(PathBuf::from("b")));
         let made_first = preparation(&thread);
@@ -557,12 +565,25 @@ fn names_are_metadata_tasks() {
 }
 
 #[test]
+fn calls_beside_the_io() {
+    let task = |settings: &[(&str, &str)]| task(&[&[("rw", "write")], settings].concat()).unwrap();
+    let plain = task(&[]);
+    assert_eq!((plain.placement.locked_memory, plain.contents.lifetime), (None, None));
+    assert_eq!(task(&[("lockmem", "4m")]).placement.locked_memory, Some(Bytes(4 << 20)));
+    assert_eq!(task(&[("write_hint", "short")]).contents.lifetime, Some(Lifetime::Short));
+    let end_sync = |settings| task(settings).durability.end_sync;
+    assert_eq!(end_sync(&[("end_syncfs", "1")]), Some(SyncMethod::FileSystem));
+    assert_eq!(end_sync(&[("end_syncfs", "0"), ("end_fsync", "1")]), Some(SyncMethod::Fsync));
+}
+
+#[test]
 fn contents() {
     let contents = |fill, duplicate_percent: u8, refill: bool| Contents {
         scramble: fill == Fill::Random && duplicate_percent == 0 && !refill,
         fill,
         duplicate_percent,
         refill,
+        lifetime: None,
     };
     let half = |pattern: &[u8]| Fill::Compressible { percent: 50, pattern: pattern.to_vec() };
     for (settings, expected) in [
@@ -718,8 +739,7 @@ fn what_does_not_go_together_is_refused() {
         (&[("ioengine", "cpuio"), ("cpuload", "10")], "a runtime"),
         (&[("ioengine", "cpuio"), ("runtime", "1")], "cpuload"),
         (&[("ioengine", "ftruncate"), ("rw", "read")], "writes only"),
-        (&[("ioengine", "libaio"), ("nowait", "1")], "pvsync2 only"),
-        (&[("ioengine", "io_uring"), ("uncached", "1")], "pvsync2 only"),
+        (&[("ioengine", "libaio"), ("nowait", "1")], "pvsync2 and io_uring only"),
         (&[("nrfiles", "4000000000")], "1 to 1000000"),
         (&[("offset_increment", "10000p")], ""),
         (&[("ioengine", "filestat"), ("wait_for", "x")], "stonewall"),

@@ -1,6 +1,6 @@
 //! Buffers and contents.
 
-use iolite_model::{Contents, Fill};
+use iolite_model::{Contents, Fill, Lifetime};
 
 use super::entry::{missing, opt, put};
 use super::verify::pattern;
@@ -35,6 +35,10 @@ pub struct Buffers {
     pub memory: String,
     /// What the first buffer's address is a multiple of, in bytes; 0 for a page.
     pub align: u64,
+    /// Memory that each clone locks, in bytes.
+    pub locked: u64,
+    /// `write_hint`: how long written data is expected to live.
+    pub lifetime: Option<Lifetime>,
 }
 
 impl Default for Buffers {
@@ -51,6 +55,8 @@ impl Default for Buffers {
             dedupe_set_percent: 5,
             memory: "malloc".into(),
             align: 0,
+            locked: 0,
+            lifetime: None,
         }
     }
 }
@@ -78,9 +84,17 @@ impl Buffers {
         let implied = self.compress_percent.is_some() || duplicate_percent > 0;
         let refill = !all_equal && (self.refill || implied);
         let scramble = self.scramble && !refill && fill == Fill::Random && duplicate_percent == 0;
-        Contents { fill, duplicate_percent, refill, scramble }
+        Contents { fill, duplicate_percent, refill, scramble, lifetime: self.lifetime }
     }
 }
+
+const LIFETIMES: &[(&str, Lifetime)] = &[
+    ("none", Lifetime::None),
+    ("short", Lifetime::Short),
+    ("medium", Lifetime::Medium),
+    ("long", Lifetime::Long),
+    ("extreme", Lifetime::Extreme),
+];
 
 /// The largest alignment of a buffer: that of the engine's own.
 const ALIGNED: i64 = 4096;
@@ -233,10 +247,20 @@ pub const OPTIONS: &[Opt] = &[
         "Size of a huge page.",
         "remove it: buffers use pages of normal size",
     ),
-    missing(
+    opt(
         "lockmem",
+        &[],
         Form::Size,
-        "Amount of memory to lock, to reduce free memory.",
-        "use systemd-run -p MemoryMax= to limit memory",
+        "0",
+        "Amount of memory that each clone locks, to reduce free memory.",
+        |s, g| put(&mut s.buffers.locked, g.size().map(|size| size.0)),
+    ),
+    opt(
+        "write_hint",
+        &[],
+        Form::Choice(&["none", "short", "medium", "long", "extreme"]),
+        "",
+        "Expected lifetime of written data (fcntl F_SET_RW_HINT), for file systems and devices that use it.",
+        |s, g| put(&mut s.buffers.lifetime, g.choice(LIFETIMES).map(Some)),
     ),
 ];

@@ -43,6 +43,8 @@ pub struct Engine {
     pub cpu_chunk: Nanos,
     /// What it is busy with.
     pub cpu_work: BusyWork,
+    /// The job ends when no other job does I/O.
+    pub exit_on_io_done: bool,
     /// I/O priorities of operations.
     pub priorities: Priorities,
 }
@@ -64,6 +66,7 @@ impl Default for Engine {
             cpu_load: 0,
             cpu_chunk: Nanos(50_000_000),
             cpu_work: BusyWork::Spin,
+            exit_on_io_done: false,
             priorities: Priorities::default(),
         }
     }
@@ -127,7 +130,7 @@ pub const ENGINES: &[Known] = &[
     names("filedelete", MetadataOperation::Unlink, "removes files"),
     names("dircreate", MetadataOperation::Mkdir, "makes directories"),
     names("dirdelete", MetadataOperation::Rmdir, "removes directories"),
-    none("dirstat", "reads the attributes of directories", "use filestat"),
+    names("dirstat", MetadataOperation::StatDirectory, "reads the attributes of directories"),
     none("io_uring_cmd", "NVMe commands through a ring", "use io_uring on the block device"),
     none("sg", "SCSI generic", "use io_uring or libaio on the block device"),
     none("libzbc", "zoned block devices", "use io_uring on a device without zones"),
@@ -265,8 +268,8 @@ fn non_vectored(given: &OptionValue<'_>) -> Result<i8> {
 
 fn stat_type(given: &OptionValue<'_>) -> Result {
     match given.text()? {
-        "stat" => Ok(()),
-        other => Err(OptionError::not_built(format!("`{other}` is"), "use stat")),
+        "stat" | "lstat" => Ok(()),
+        other => Err(OptionError::not_built(format!("`{other}` is"), "use stat or lstat")),
     }
 }
 
@@ -411,12 +414,9 @@ pub const OPTIONS: &[Opt] = &[
         |s, g| put(&mut s.engine.cpu_work, g.choice(&[("noop", BusyWork::Spin), ("qsort", BusyWork::Sort)])),
     )
     .of(&["cpuio"]),
-    missing(
-        "exit_on_io_done",
-        Form::Flag,
-        "The job ends when no other job does I/O.",
-        "use runtime= and time_based=1",
-    )
+    opt("exit_on_io_done", &[], Form::Flag, "0", "The job ends when no other running job does I/O.", |s, g| {
+        put(&mut s.engine.exit_on_io_done, g.flag())
+    })
     .of(&["cpuio"]),
     missing(
         "thp",
@@ -428,10 +428,10 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "stat_type",
         &[],
-        Form::Choice(&["stat"]),
+        Form::Choice(&["stat", "lstat"]),
         "stat",
-        "System call to read the attributes; lstat and statx are not supported.",
+        "System call to read the attributes: fstatat(2) for both; none of the files is a link. statx is not supported.",
         |_, g| stat_type(g),
     )
-    .of(&["filestat"]),
+    .of(&["filestat", "dirstat"]),
 ];

@@ -60,7 +60,7 @@ pub struct Files {
     /// Writes between two sync_file_range; 0 for none.
     pub range_sync: u32,
     /// fsync at the end.
-    pub end_sync: bool,
+    pub end_sync: Option<SyncMethod>,
     /// fsync when a file is closed.
     pub close_sync: bool,
     /// How the blocks of files are reserved.
@@ -111,7 +111,7 @@ impl Default for Files {
             fsync: 0,
             fdatasync: 0,
             range_sync: 0,
-            end_sync: false,
+            end_sync: None,
             close_sync: false,
             reserve: Reserve::Allocate,
             hint: Hint::ByOrder,
@@ -131,7 +131,7 @@ impl Files {
         let nothing = matches!(task.backend, BackendKind::Null | BackendKind::Busy(_));
         task.durability.sync = sync(spec, task.mix)?;
         task.durability.end_sync =
-            ((self.end_sync || self.close_sync) && task.mix.writes()).then_some(SyncMethod::Fsync);
+            self.end_sync.or(self.close_sync.then_some(SyncMethod::Fsync)).filter(|_| task.mix.writes());
         task.durability.open = self.durable;
         task.cache.invalidate = self.invalidate && !self.pre_read && !nothing;
         task.cache.advice = match self.hint {
@@ -488,7 +488,7 @@ pub const OPTIONS: &[Opt] = &[
     )
     .differs("wait_before, write and wait_after are always combined"),
     opt("end_fsync", &[], Form::Flag, "0", "Calls fsync at the end of the job.", |s, g| {
-        put(&mut s.files.end_sync, g.flag())
+        put(&mut s.files.end_sync, g.flag().map(|on| on.then_some(SyncMethod::Fsync)))
     }),
     opt(
         "fsync_on_close",
@@ -503,13 +503,14 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Flag,
         "0",
-        "Makes written data durable at the end of the job, like end_fsync.",
+        "Makes everything in the file system durable at the end of the job (syncfs).",
         |s, g| {
-            s.files.end_sync |= g.flag()?;
+            if g.flag()? {
+                s.files.end_sync = Some(SyncMethod::FileSystem);
+            }
             Ok(())
         },
-    )
-    .differs("the files of the job are synchronized, not their whole file system (syncfs)"),
+    ),
     opt(
         "filetype",
         &[],

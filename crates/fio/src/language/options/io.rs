@@ -544,10 +544,4 @@ pub const OPTIONS: &[Opt] = &[
         "Every Nth write is a barrier.",
         "use fsync= or fdatasync=",
     ),
-    missing(
-        "write_hint",
-        Form::Choice(&["none", "short", "medium", "long", "extreme"]),
-        "Expected lifetime of written data.",
-        "remove it: hints are not supported",
-    ),
 ];

@@ -95,6 +95,7 @@ impl Job {
         thread.exec = [self.prerun.clone(), self.postrun.clone()];
         thread.exit_all = (self.exit_all || self.exit_all_on_error)
             .then_some(ExitAll { on_error: !self.exit_all, what: self.exit_what });
+        thread.exit_on_io_done = spec.engine.exit_on_io_done;
         if self.time_based && self.runtime.0 == 0 {
             thread.notes.push("time_based has no effect without a runtime: specify runtime=".into());
         }

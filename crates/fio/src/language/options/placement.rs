@@ -1,6 +1,6 @@
 //! CPUs, memory nodes, priorities, users.
 
-use iolite_model::{IoClass, IoPriority, JobTask, MemoryPolicy};
+use iolite_model::{Bytes, IoClass, IoPriority, JobTask, MemoryPolicy};
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
@@ -39,7 +39,7 @@ pub struct Placement {
 
 impl Placement {
     /// Changes `thread` to what these settings say.
-    pub(crate) fn lower(&self, _spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result {
+    pub(crate) fn lower(&self, spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result {
         let one = |cpus: &[u32]| cpus.get(place.number as usize % cpus.len().max(1)).copied();
         let cpus = match one(&self.cpus) {
             Some(cpu) if self.split => vec![cpu],
@@ -59,6 +59,7 @@ impl Placement {
                     user: self.user,
                     group: self.group,
                     thread_name: self.comm.clone(),
+                    locked_memory: (spec.buffers.locked > 0).then_some(Bytes(spec.buffers.locked)),
                 };
                 Ok(())
             }
