@@ -618,7 +618,7 @@ mod tests {
             stop: Stop { runtime: Some(Nanos::SECOND), loops: Some(2), worker_operations: Some(12_345), ..Stop::default() },
             ramp: Nanos::SECOND, durability: WriteDurability::synced(SyncRule { every: 8, method: SyncMethod::FileRange }), start: Start { delay: Nanos::SECOND, ..Start::default() }, ..FileTask::default() }), @"
         70 % reads and 30 % writes of 4 KiB to 64 KiB in steps of 4 KiB (reads), 8 KiB (100 %) (writes) at multiples of 4 KiB, at random in zones of 1 MiB, 1 GiB in each, 1 KiB apart, each worker 1 GiB further on, on one file per worker: log (1 GiB, created for the run, growing)
-        io_uring (submission polling, linked syncs), direct, sync_file_range after every 8 writes, 50 % compressible, 10 % duplicates, the same buffers repeatedly, verified by crc32c (during reads, and completely after the phase)
+        io_uring (submission polling, linked syncs), direct, sync_file_range after every 8 writes, 50 % compressible, 10 % duplicates, the same buffers repeatedly, data with a long lifetime, verified by crc32c (during reads, and completely after the phase)
         4 processes, 32 outstanding, submitted 4 at a time, reaped 2 to 8 at a time, refilled at 16, 47.7 MiB/s with random arrivals, on CPUs 0,2, on nodes 1, one CPU per worker, memory of node 0, nice 5, I/O priority best effort 7, 20 % of the reads of 4 KiB with priority real time 0
         for 1.00 s or 2 times over the target size or until 12,345 operations of each worker, after a ramp of 1.00 s, which is not measured, starting after 1.00 s
         ");
