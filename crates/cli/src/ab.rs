@@ -114,9 +114,8 @@ pub(crate) fn run(args: AbArgs) -> anyhow::Result<Exit> {
 }
 
 fn exit_of(run: &Run) -> Exit {
-    match &run.ending {
-        Some(Ending::Failed(_)) => Exit::Failure,
-        Some(Ending::Completed) if AbReport::of(run).is_some() => Exit::Fit,
-        _ => Exit::Interrupted,
+    match run.ending {
+        Some(Ending::Completed) if AbReport::of(run).is_none() => Exit::Interrupted,
+        _ => exit::of_run(run),
     }
 }

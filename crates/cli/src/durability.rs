@@ -276,6 +276,6 @@ fn exit_of(run: &Run) -> Exit {
             (0, _) => Exit::Fit,
             _ => Exit::Unfit,
         },
-        _ => exit::of_ending(run),
+        _ => exit::of_run(run),
     }
 }

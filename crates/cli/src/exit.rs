@@ -70,12 +70,27 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
     }
 }
 
-/// The exit code of a run that reaches no verdict.
-pub(crate) fn of_ending(run: &Run) -> Exit {
-    match run.ending {
-        Some(Ending::Completed) => Exit::Fit,
-        Some(Ending::Failed(_)) => Exit::Failure,
-        Some(Ending::Interrupted) | None => Exit::Interrupted,
+/// The exit code of a run that reaches no verdict: by its ending, by the requested rates, and by [`of_operations`].
+pub(crate) fn of_run(run: &Run) -> Exit {
+    let missed = || run.phases.iter().any(|phase| phase.end.rate.is_some_and(|rate| !rate.kept));
+    match (&run.ending, of_operations(run)) {
+        (_, Exit::Unfit) => Exit::Unfit,
+        (Some(Ending::Failed(_)), _) => Exit::Failure,
+        (Some(Ending::Interrupted) | None, _) => Exit::Interrupted,
+        (Some(Ending::Completed), Exit::Fit) if missed() => Exit::Marginal,
+        (Some(Ending::Completed), operations) => operations,
+    }
+}
+
+/// What the operations of a run say, whatever came of it otherwise: data read that is not what was written is unfit, an operation
+/// that never completed is a failure, and one that failed in any stage (preparation, ramp, measured part, drain) is marginal.
+pub(crate) fn of_operations(run: &Run) -> Exit {
+    let verified = || run.phases.iter().filter_map(|phase| phase.end.verified.as_ref());
+    match () {
+        () if verified().any(|verified| verified.wrong + verified.unreadable > 0) => Exit::Unfit,
+        () if verified().any(|verified| verified.incomplete) || run.lost() > 0 => Exit::Failure,
+        () if run.errors() > 0 => Exit::Marginal,
+        () => Exit::Fit,
     }
 }
 

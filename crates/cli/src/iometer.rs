@@ -184,5 +184,5 @@ fn test(
     let run = session.end(ending(failure, &control));
     output::run(&run, place.output.format())?;
     output::failure(&run, place.output.quiet);
-    Ok(exit::of_ending(&run))
+    Ok(exit::of_run(&run))
 }

@@ -6,9 +6,9 @@ use anyhow::Context;
 use clap::Parser;
 use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
-use iolite_model::{Bytes, Concluded, Durability, Ending, Nanos, Storage, TimedBy, WritePlan};
+use iolite_model::{Bytes, Concluded, Durability, Nanos, Storage, TimedBy, WritePlan};
 use iolite_oltp::ran::Settings;
-use iolite_results::{Run, RunRequest};
+use iolite_results::RunRequest;
 use iolite_session::{LayersDatabases, RanDatabase, Session, answered, ending};
 use iolite_suites::{Layers, LayersDatabase, LayersOptions};
 
@@ -114,7 +114,7 @@ pub(crate) fn run(args: LayersArgs) -> anyhow::Result<Exit> {
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.quiet);
-    Ok(exit_of(&run))
+    Ok(exit::of_run(&run))
 }
 
 fn validate(args: &LayersArgs) -> Result<(), UsageError> {
@@ -195,13 +195,4 @@ fn able(options: LayersOptions, session: &mut Session<'_>) -> anyhow::Result<Lay
 fn of_own_database(layers: &Layers) -> WritePlan {
     let size = layers.own_database().map_or(Bytes(0), |database| database.size);
     WritePlan { bytes: Bytes(size.0.saturating_mul(2)), space: size, ..WritePlan::default() }
-}
-
-fn exit_of(run: &Run) -> Exit {
-    match &run.ending {
-        Some(Ending::Failed(_)) => Exit::Failure,
-        Some(Ending::Completed) if run.phases.iter().any(|phase| phase.errors() > 0) => Exit::Marginal,
-        Some(Ending::Completed) => Exit::Fit,
-        _ => Exit::Interrupted,
-    }
 }

@@ -69,5 +69,5 @@ pub(crate) fn run(args: &ObserveArgs) -> anyhow::Result<Exit> {
     let failure = session.drive(&mut SingleStep::new(args.duration), &mut Observation).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
-    Ok(exit::of_ending(&run))
+    Ok(exit::of_run(&run))
 }

@@ -145,7 +145,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.quiet);
-    Ok(exit::of_ending(&run))
+    Ok(exit::of_run(&run))
 }
 
 /// What there is at the target.

@@ -54,6 +54,6 @@ fn exit_of(run: &Run) -> Exit {
     match (verified, &run.ending) {
         (Some(StateVerified { found, .. }), _) if found.wrong + found.unreadable > 0 => Exit::Unfit,
         (Some(StateVerified { found, .. }), _) if found.incomplete => Exit::Interrupted,
-        _ => exit::of_ending(run),
+        _ => exit::of_run(run),
     }
 }

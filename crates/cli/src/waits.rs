@@ -88,7 +88,7 @@ fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.quiet);
-    Ok(exit::of_ending(&run))
+    Ok(exit::of_run(&run))
 }
 
 /// A refusal to open the database is the user's error; one that does not respond is not.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::concluded::Conclusion;
 use crate::units::Nanos;
 
 /// What the threads that generate load used of the host over a phase. Derived values are shares of time (0 to 1).
@@ -43,6 +44,10 @@ pub enum HostLimit {
     Steal(f64),
 }
 
+impl Conclusion for GeneratorUse {
+    const KIND: &'static str = "generator";
+}
+
 impl GeneratorUse {
     /// Running for this share of the time, a thread has no time left to issue more. A single outstanding operation on a device
     /// that is served by the calling CPU (zram, page cache) is above it too: that is CPU work, not storage.
@@ -62,6 +67,24 @@ impl GeneratorUse {
     const SHORTEST_DELAY: Nanos = Nanos(200_000_000);
     /// Above this share, stolen time is seen in the upper percentiles.
     const STEAL: f64 = 0.05;
+
+    /// The use over this phase and another one: windows of the same load, of which each is too short by itself.
+    #[must_use]
+    pub fn and(self, other: GeneratorUse) -> GeneratorUse {
+        let sum = |one: Nanos, other: Nanos| Nanos(one.0.saturating_add(other.0));
+        let both = |one: Option<Nanos>, other: Option<Nanos>| Some(sum(one?, other?));
+        GeneratorUse {
+            observed: sum(self.observed, other.observed),
+            threads: self.threads.max(other.threads),
+            cpu: sum(self.cpu, other.cpu),
+            busiest_cpu: sum(self.busiest_cpu, other.busiest_cpu),
+            longest_run_delay: sum(self.longest_run_delay, other.longest_run_delay),
+            steal: both(self.steal, other.steal),
+            others: both(self.others, other.others),
+            cpus: self.cpus.max(other.cpus),
+            polls: self.polls || other.polls,
+        }
+    }
 
     /// The limits that were met, the most direct first.
     pub fn limits(&self) -> Vec<HostLimit> {
@@ -162,6 +185,19 @@ mod tests {
         let late =
             GeneratorUse { longest_run_delay: Nanos(60_000_000), steal: Some(Nanos(100_000_000)), ..window };
         assert_eq!((window.limits(), late.limits()), (vec![], vec![HostLimit::RunQueue(0.2)]));
+    }
+
+    #[test]
+    fn windows_too_short_by_themselves_show_a_limit_together() {
+        let window = GeneratorUse {
+            observed: Nanos(670_000_000),
+            busiest_cpu: Nanos(660_000_000),
+            cpus: 2,
+            ..GeneratorUse::default()
+        };
+        let idle = GeneratorUse { busiest_cpu: Nanos(60_000_000), ..window };
+        assert_eq!((window.limits(), window.and(idle).limits()), (vec![], vec![]));
+        assert!(matches!(window.and(window).limits()[..], [HostLimit::CpuBound(share)] if share > 0.98));
     }
 
     #[test]

@@ -355,6 +355,14 @@ pub enum Warning {
         /// The limit.
         limit: HostLimit,
     },
+    /// What was found may be that of a cache.
+    #[error("`{phase}`: {reason}; the answer need not be that of the storage")]
+    NotOfDevice {
+        /// The first phase of which it is true.
+        phase: String,
+        /// Why, in words.
+        reason: String,
+    },
     /// Part of what is recorded beside a run is missing.
     #[error("the readings of {probe} are missing: {reason}; the measurement itself is not affected")]
     ProbeFailed {

@@ -87,6 +87,16 @@ impl Run {
         self.conclusions.iter().filter_map(Concluded::read)
     }
 
+    /// Operations that failed, over all stages of all phases: preparation, ramp, measured part and drain.
+    pub fn errors(&self) -> u64 {
+        self.phases.iter().map(PhaseResult::errors).fold(0, u64::saturating_add)
+    }
+
+    /// Operations that never completed, over all phases.
+    pub fn lost(&self) -> u64 {
+        self.phases.iter().map(|phase| phase.end.outstanding.lost).fold(0, u64::saturating_add)
+    }
+
     /// What was asked for, where it was recorded.
     pub fn asked(&self) -> Option<RunRequest> {
         self.concluded().next()

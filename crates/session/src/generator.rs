@@ -40,18 +40,15 @@ fn others() -> Option<Nanos> {
     iolite_observe::programs_cpu().map(|all| all.saturating_sub(own))
 }
 
-/// The limits of the host that the workers of a phase have met. A phase without storage is there to meet them.
-pub(crate) fn limits(
+/// What the workers of a phase used of the host; `None` of a phase without storage, which is there to meet its limits.
+pub(crate) fn used(
     task: &Task,
     usage: &Usage,
     measured: Nanos,
     released: Option<AtRelease>,
     cpus: u32,
-) -> Vec<Warning> {
-    if task.layer() == Layer::Calibration {
-        return Vec::new();
-    }
-    let used = GeneratorUse {
+) -> Option<GeneratorUse> {
+    (task.layer() != Layer::Calibration).then(|| GeneratorUse {
         observed: measured,
         threads: task.threads(),
         cpu: Nanos(usage.user.0.saturating_add(usage.system.0)),
@@ -61,7 +58,11 @@ pub(crate) fn limits(
         others: released.and_then(|released| released.others_in(measured)),
         cpus,
         polls: polls(task),
-    };
+    })
+}
+
+/// The limits of the host that a phase has met.
+pub(crate) fn limits(task: &Task, used: &GeneratorUse) -> Vec<Warning> {
     let layout = is_layout(task);
     let warning = |limit| Warning::GeneratorLimited { phase: task.name().to_owned(), layout, limit };
     used.limits().into_iter().map(warning).collect()
@@ -106,7 +107,9 @@ mod tests {
     }
 
     fn limits_of(task: FileTask) -> Vec<Warning> {
-        limits(&Task::File(task), &BUSY, Nanos(2_000_000_000), None, 2)
+        let task = Task::File(task);
+        let used = used(&task, &BUSY, Nanos(2_000_000_000), None, 2);
+        used.map_or_else(Vec::new, |used| limits(&task, &used))
     }
 
     #[test]

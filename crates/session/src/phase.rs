@@ -139,8 +139,10 @@ impl Session<'_> {
         let measured = Nanos(outcome.totals.measured);
         let released = self.events.released(phase);
         let cpus = self.run().info.host.cpus;
-        let limits = generator::limits(&info.task, &outcome.usage, measured, released, cpus);
-        limits.into_iter().for_each(|warning| self.events.warn(warning));
+        if let Some(used) = generator::used(&info.task, &outcome.usage, measured, released, cpus) {
+            self.events.conclude(Concluded::of_phase(phase, &used));
+            generator::limits(&info.task, &used).into_iter().for_each(|warning| self.events.warn(warning));
+        }
     }
 
     /// Whether a warning of a phase is about a stall that was a time in which the program was not run.

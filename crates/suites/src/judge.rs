@@ -1,14 +1,17 @@
 //! Judges what was measured by a profile.
 
+mod beside;
 mod floor;
 
 use iolite_model::{
-    CacheStamp, Criterion, Ending, Fitness, Iops, Layer, Measure, Nanos, OpKind, Profile, Quantile, Reason,
-    Verdict, Warning,
+    Criterion, Ending, Fitness, Iops, Layer, Measure, Nanos, OpKind, Profile, Quantile, Reason, Verdict,
+    Warning,
 };
 use iolite_stats::{Estimate, Knee, PhaseResult};
 
 use crate::phase_warnings::is_short;
+use beside::judge_beside;
+pub(crate) use beside::{HostUse, from_memory, judge_failures, judge_run};
 pub(crate) use floor::Capacity;
 use floor::{judge_capacity, judge_floor};
 
@@ -108,34 +111,13 @@ pub(crate) fn judge(
         capacity.target || !profile.floors.iter().any(|floor| floor.measure == capacity.measure)
     });
     let medium = circumstances.volatile.map(judge_medium);
-    let errors = none_wanted("errors", circumstances.errors, "operations failed");
-    let lost = none_wanted("hangs", circumstances.lost, "operations never completed");
-    let mut beside: Vec<Reason> = circumstances.beside.iter().filter_map(judge_beside).collect();
-    // One of each kind says it.
-    beside.dedup_by(|later, first| later.what == first.what);
-    beside.sort_by(|a, b| a.what.cmp(&b.what));
-    beside.dedup_by(|later, first| later.what == first.what);
-    let circumstances = medium.into_iter().chain(errors).chain(lost);
+    let failures = judge_failures(circumstances.errors, circumstances.lost);
+    let beside = judge_beside(circumstances.beside);
+    let circumstances = medium.into_iter().chain(failures);
     let throughput = floors.chain(stated.map(|capacity| judge_capacity(capacity, None)));
     // What the storage itself does comes before what else was seen.
     let reasons = circumstances.chain(rates).chain(times).chain(throughput).chain(beside);
     Verdict::of(&profile.name, reasons.collect())
-}
-
-/// A load generator at its limit shows itself, and a busy device what others do: neither is the storage alone.
-fn judge_beside(warning: &Warning) -> Option<Reason> {
-    let (what, measured, asked) = match warning {
-        Warning::GeneratorLimited { phase, limit, layout: _ } => {
-            ("load generator", format!("`{phase}`: {limit}"), "a host that is faster than its storage")
-        }
-        Warning::ForeignLoad { phase, requested, device } => (
-            "other load",
-            format!("`{phase}`: the device transferred {device} for {requested} requested"),
-            "an idle device",
-        ),
-        _ => return None,
-    };
-    Some(Reason::new(Fitness::Marginal, what, measured, asked))
 }
 
 /// Marginal in place of unfit where something else was seen meanwhile, which is then said.
@@ -166,12 +148,6 @@ fn unjudged(evidence: &Evidence<'_>, enough: u64) -> Option<String> {
 pub(crate) fn judge_medium(medium: &str) -> Reason {
     let measured = format!("{medium} keeps its data in memory");
     Reason::new(Fitness::Unfit, "durability", measured, "data that survives a restart")
-}
-
-/// However fast the others are, an operation that fails or hangs is lost data or a stopped database.
-pub(crate) fn none_wanted(what: &str, count: u64, happened: &str) -> Option<Reason> {
-    let reason = || Reason::new(Fitness::Unfit, what, format!("{count} {happened}"), "none");
-    (count > 0).then(|| reason().with_figure(count as f64, 0.0))
 }
 
 fn judge_time(
@@ -232,32 +208,9 @@ fn reservations(criterion: &Criterion, evidence: &Evidence<'_>, direct: bool) ->
         }
         reservations.extend(stalls(quantile, criterion.at_most, evidence));
     }
-    reservations.extend(stamp_reservation(evidence, direct));
+    let memory = from_memory(evidence.result, evidence.kind, direct);
+    reservations.extend(memory.map(|why| (Fitness::Marginal, why)));
     reservations
-}
-
-/// Said of reads that no counter of a device confirms.
-pub(crate) const PERHAPS_FROM_MEMORY: &str =
-    "the reads may have come from memory: no device counter confirms them";
-
-/// Said of reads by their cache stamp.
-pub(crate) fn from_memory(cache: CacheStamp) -> String {
-    format!("cache stamp of the reads: {cache}")
-}
-
-/// What may have come out of a cache.
-fn stamp_reservation(evidence: &Evidence<'_>, direct: bool) -> Option<(Fitness, String)> {
-    // Writes go through the page cache where their durability is what is timed.
-    if evidence.kind != OpKind::Read {
-        return None;
-    }
-    // What a cache delivered says nothing for the storage; only what it did badly says something against it.
-    match evidence.result.end.cache.stamp() {
-        CacheStamp::Device => None,
-        CacheStamp::Unknown if direct && evidence.result.end.cache.direct_confirmed => None,
-        CacheStamp::Unknown => Some((Fitness::Marginal, PERHAPS_FROM_MEMORY.into())),
-        cache => Some((Fitness::Marginal, from_memory(cache))),
-    }
 }
 
 /// What a closed loop does not see of a stall: a quantile holds for a client only if an operation that comes at a random

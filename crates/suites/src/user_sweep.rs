@@ -6,6 +6,7 @@ use iolite_model::{
 use iolite_results::Run;
 use iolite_stats::{Knee, KneeFound, LoadPoint, PhaseResult, still_growing};
 
+use crate::judge::{judge_failures, judge_run};
 use crate::procedure::{Conclusions, Nothing, Procedure, Step};
 
 /// Half-width of a normal distribution's 95 % interval in standard errors.
@@ -63,7 +64,12 @@ impl UserSweep {
         let points: Vec<LoadPoint> = run.phases.iter().filter_map(|phase| point(run, phase)).collect();
         let knee = Knee::fit(&points, self.task.seed);
         let at = knee.as_ref().map(|knee| nearest(&run.phases, knee.concurrency));
-        let verdict = at.flatten().map(|phase| self.judge(phase));
+        let at = at.flatten();
+        let failures: Vec<Reason> = judge_failures(run.errors(), run.lost()).collect();
+        let known = at.is_some() || !failures.is_empty();
+        let reasons = failures.into_iter().chain(at.into_iter().flat_map(|phase| self.judge(phase)));
+        let beside = judge_run(run, &[at.into_iter().collect()]);
+        let verdict = known.then(|| Verdict::of("TPROC-C at the knee", reasons.chain(beside).collect()));
         let found = knee.map(|knee| KneeFound {
             name: "TPROC-C".into(),
             phases: run.phases.iter().map(|phase| phase.info.index).collect(),
@@ -73,7 +79,7 @@ impl UserSweep {
     }
 
     /// Each transaction's 90th percentile at the knee.
-    fn judge(&self, phase: &PhaseResult) -> Verdict {
+    fn judge(&self, phase: &PhaseResult) -> Vec<Reason> {
         let users = users_of(phase);
         let reasons = TRANSACTIONS.iter().filter_map(|name| {
             let kind = OpKind::named(name)?;
@@ -94,7 +100,7 @@ impl UserSweep {
             let reason = Reason::new(fitness, what, measured, format!("at most {}", Nanos(bound)));
             Some(reason.with_figure(times.value, limit))
         });
-        Verdict::of("TPROC-C at the knee", reasons.collect())
+        reasons.collect()
     }
 }
 
@@ -147,7 +153,8 @@ fn point(run: &Run, phase: &PhaseResult) -> Option<LoadPoint> {
 #[cfg(test)]
 mod tests {
     use iolite_model::{
-        Cache, Event, OpClass, Outstanding, PhaseEnd, PhaseInfo, RunInfo, Sink, Stop, TprocCCounts,
+        Bytes, Cache, ErrorClass, ErrorTally, Event, GeneratorUse, OpClass, Outstanding, PhaseEnd, PhaseInfo,
+        RunInfo, Sink, Stop, TprocCCounts, Warning,
     };
     use iolite_stats::{Collector, Completion, Timetable, recorder};
 
@@ -226,12 +233,20 @@ mod tests {
     }
 
     fn swept(max: f64, limit: Nanos) -> (Vec<u32>, Conclusions) {
+        swept_with(max, limit, |_| ())
+    }
+
+    /// With what `change` makes of the run after each step.
+    fn swept_with(max: f64, limit: Nanos, change: impl Fn(&mut Run)) -> (Vec<u32>, Conclusions) {
         let mut run = Run::new(info());
         let mut sweep = UserSweep::new(task(), vec![1, 2, 4, 8, 16, 32, 64], limit, false).unwrap();
         loop {
             match sweep.next(&run, Nanos(0)) {
                 Step::Run(tasks) => match &tasks[..] {
-                    [Task::TprocC(task)] => step(&mut run, task, max),
+                    [Task::TprocC(task)] => {
+                        step(&mut run, task, max);
+                        change(&mut run);
+                    }
                     other => panic!("{other:?}"),
                 },
                 Step::Done(conclusions) => return (run.phases.iter().map(users_of).collect(), conclusions),
@@ -252,6 +267,47 @@ mod tests {
         assert_eq!((verdict.fitness, verdict.reasons.len()), (Fitness::Fit, 1));
         let (_, slow) = swept(800.0, Nanos(1_000_000));
         assert_eq!(slow.verdict.unwrap().fitness, Fitness::Unfit);
+    }
+
+    #[test]
+    fn what_failed_hung_or_was_not_the_storage_alone_is_in_the_verdict() {
+        let judged = |change: &dyn Fn(&mut Run)| {
+            let verdict = swept_with(800.0, Nanos(5 * SECOND), change).1.verdict.unwrap();
+            (verdict.fitness, verdict.reasons.iter().map(|reason| reason.what.clone()).collect::<Vec<_>>())
+        };
+        // Of the preparation, in a step that is not judged.
+        let failed = ErrorTally {
+            kind: OpKind::Read,
+            class: ErrorClass::Device,
+            count: 1,
+            first_offsets: Vec::new(),
+            first: "Input/output error".into(),
+            number: Some(5),
+        };
+        let (fitness, reasons) = judged(&|run| run.phases[0].end.errors = vec![failed.clone()]);
+        assert_eq!((fitness, reasons[0].as_str()), (Fitness::Unfit, "errors"));
+        let (fitness, reasons) = judged(&|run| run.phases[0].end.outstanding.lost = 2);
+        assert_eq!((fitness, reasons[0].as_str()), (Fitness::Unfit, "hangs"));
+        let foreign = Warning::ForeignLoad { phase: "a".into(), requested: Bytes(1), device: Bytes(9) };
+        let (fitness, reasons) = judged(&|run| run.warnings = vec![foreign.clone()]);
+        assert_eq!((fitness, reasons.last().unwrap().as_str()), (Fitness::Marginal, "other load"));
+        // The knee is at 8 users; what more users took of the CPUs is not judged.
+        let busy_from = |users: u32| {
+            move |run: &mut Run| {
+                let last = run.phases.last().unwrap();
+                let (index, busy) = (last.info.index, users_of(last) >= users);
+                let used = GeneratorUse {
+                    observed: Nanos(10 * SECOND),
+                    busiest_cpu: Nanos(if busy { 10 * SECOND } else { 0 }),
+                    cpus: 2,
+                    ..GeneratorUse::default()
+                };
+                run.conclusions.push(Concluded::of_phase(index, &used));
+            }
+        };
+        assert_eq!(judged(&busy_from(16)).0, Fitness::Fit);
+        let (fitness, reasons) = judged(&busy_from(1));
+        assert_eq!((fitness, reasons.last().unwrap().as_str()), (Fitness::Marginal, "load generator"));
     }
 
     #[test]

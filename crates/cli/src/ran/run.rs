@@ -3,15 +3,15 @@
 use clap::Args;
 use iolite_db::Error;
 use iolite_engine::{Control, planned_writes};
-use iolite_model::{Concluded, DbTask, Ending, Nanos, Stop, Task};
-use iolite_results::{Run, RunRequest};
+use iolite_model::{Concluded, DbTask, Nanos, Stop, Task};
+use iolite_results::RunRequest;
 use iolite_session::{ending, unix_now};
 use iolite_suites::Repeat;
 
 use super::begin::{begin, open, refuse_other_writers};
 use super::options::{Operation, SessionArgs};
 use super::refused::refused;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{self, Exit, UsageError};
 use crate::{output, signals};
 
 /// How long a run is measured when nothing is said of it, as PerfTools have it.
@@ -73,7 +73,7 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
     let run = session.end(ending(failure, &control));
     output::run(&run, args.session.format())?;
     output::failure(&run, args.session.quiet);
-    Ok(exit_of(&run))
+    Ok(exit::of_run(&run))
 }
 
 /// What ends the run, and how long it will take about.
@@ -88,13 +88,4 @@ fn extent<O: Operation>(args: &RunArgs<O>) -> anyhow::Result<(Stop, Nanos)> {
     let operations = args.iterations.map(|each| each.saturating_mul(u64::from(args.jobs)));
     let duration = runtime.map_or(Nanos(0), |runtime| Nanos(runtime.0.saturating_add(args.ramp.0)));
     Ok((Stop { runtime, operations, ..Stop::default() }, duration))
-}
-
-fn exit_of(run: &Run) -> Exit {
-    match run.ending.as_ref().unwrap_or(&Ending::Interrupted) {
-        Ending::Failed(_) => Exit::Failure,
-        Ending::Interrupted => Exit::Interrupted,
-        Ending::Completed if run.phases.iter().any(|phase| phase.errors() > 0) => Exit::Marginal,
-        Ending::Completed => Exit::Fit,
-    }
 }

@@ -11,7 +11,7 @@ use iolite_suites::{JobList, LatencyProcedure, LatencySearch};
 
 use super::args::LatencyTargetArgs;
 use super::begin;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{self, Exit, UsageError};
 use crate::job::{self, Loaded};
 use crate::setup;
 use crate::{output, signals};
@@ -77,6 +77,7 @@ fn exit_of(run: &Run) -> Exit {
         (Some(Ending::Failed(_)), _) | (_, Some(LatencyAnswer::Failed(_))) => Exit::Failure,
         (Some(Ending::Interrupted), _) | (_, None) => Exit::Interrupted,
         (_, Some(LatencyAnswer::NoneKept { .. })) => Exit::Unfit,
-        (_, Some(LatencyAnswer::Found { .. })) => Exit::Fit,
+        // What prepared the search may have failed, and says so however the search came out.
+        (_, Some(LatencyAnswer::Found { .. })) => exit::of_operations(run),
     }
 }

@@ -6,12 +6,12 @@ mod latency;
 use std::path::Path;
 
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Job, JobTask, Task, Verified};
-use iolite_results::{Run, RunRequest};
+use iolite_model::{Concluded, Job, JobTask, Task};
+use iolite_results::RunRequest;
 use iolite_session::{Bare, Session, ending};
 use iolite_suites::JobList;
 
-use crate::exit::{Exit, UsageError};
+use crate::exit::{self, Exit, UsageError};
 use crate::job::{self, Loaded};
 use crate::shared_args::OutputArgs;
 use crate::writes::WriteArgs;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.quiet);
-    Ok(exit_of(&run))
+    Ok(exit::of_run(&run))
 }
 
 /// Begins a run on the storage that the job is about.
@@ -69,21 +69,4 @@ pub(crate) fn begin<'a>(
     let mut session = setup::begin(storage, &directory, output, setup::duration(&job.sets()), control)?;
     session.plan_writes(&plan);
     Ok(session)
-}
-
-fn exit_of(run: &Run) -> Exit {
-    let wrong = |verified: &Verified| verified.wrong + verified.unreadable > 0;
-    let ends = || run.phases.iter().map(|phase| &phase.end);
-    match run.ending.as_ref().unwrap_or(&Ending::Interrupted) {
-        _ if ends().any(|end| end.verified.as_ref().is_some_and(wrong)) => Exit::Unfit,
-        Ending::Failed(_) => Exit::Failure,
-        Ending::Interrupted => Exit::Interrupted,
-        _ if ends().any(|end| end.verified.as_ref().is_some_and(|verified| verified.incomplete)) => {
-            Exit::Failure
-        }
-        _ if ends().any(|end| end.outstanding.lost > 0) => Exit::Failure,
-        _ if ends().any(|end| end.rate.is_some_and(|rate| !rate.kept)) => Exit::Marginal,
-        _ if run.phases.iter().any(|phase| phase.errors() > 0) => Exit::Marginal,
-        Ending::Completed => Exit::Fit,
-    }
 }

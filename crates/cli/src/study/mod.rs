@@ -158,7 +158,7 @@ where
     let run = session.end(ending);
     output::run(&run, output.format())?;
     output::failure(&run, output.quiet);
-    Ok(exit::of_ending(&run))
+    Ok(exit::of_run(&run))
 }
 
 /// What of an existing target may be destroyed.

@@ -1,14 +1,14 @@
 //! `run`: a number of virtual users, for a time, once or several times from the same start.
 
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Iops, Nanos, Task};
-use iolite_results::{Run, RunRequest};
+use iolite_model::{Concluded, Iops, Nanos, Task};
+use iolite_results::RunRequest;
 use iolite_session::ending;
 use iolite_suites::Repeat;
 
 use super::args::RunArgs;
 use super::begin::{Extent, begin, open, plan, task};
-use crate::exit::{Exit, UsageError};
+use crate::exit::{self, Exit, UsageError};
 use crate::{output, setup, signals};
 
 /// Measures.
@@ -34,17 +34,5 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.quiet);
-    Ok(exit_of(&run))
-}
-
-fn exit_of(run: &Run) -> Exit {
-    let mut phases = run.phases.iter();
-    let mut missed =
-        || phases.any(|phase| phase.errors() > 0 || phase.end.rate.is_some_and(|rate| !rate.kept));
-    match run.ending.as_ref().unwrap_or(&Ending::Interrupted) {
-        Ending::Failed(_) => Exit::Failure,
-        Ending::Interrupted => Exit::Interrupted,
-        Ending::Completed if missed() => Exit::Marginal,
-        Ending::Completed => Exit::Fit,
-    }
+    Ok(exit::of_run(&run))
 }

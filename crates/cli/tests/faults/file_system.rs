@@ -1,6 +1,7 @@
 //! A file system that does on each call what a script says.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,15 +14,15 @@ use crate::{ended_by_itself, injected, nothing_is_lost, run};
 
 const OPERATIONS: u64 = 200;
 
-struct Faulty {
-    place: TestDirectory,
-    disk: Volatile,
+pub(crate) struct Faulty {
+    pub(crate) place: TestDirectory,
+    pub(crate) disk: Volatile,
     session: Option<BackgroundSession>,
 }
 
 impl Faulty {
     /// With a file of 256 blocks. `None`, with the reason printed, where no FUSE file system can be mounted.
-    fn new() -> Option<Faulty> {
+    pub(crate) fn new() -> Option<Faulty> {
         let (place, disk) = (TestDirectory::new(), Volatile::new(None));
         let at = place.root.path().join("mounted");
         fs::create_dir(&at).unwrap();
@@ -33,8 +34,18 @@ impl Faulty {
         Some(Faulty { place, disk, session: Some(session) })
     }
 
+    /// Where it is mounted.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.place.root.path().join("mounted")
+    }
+
     /// Runs a task on the file with these faults; returns the measured phase.
     fn run(&self, rules: Vec<Rule>, rest: &str, code: i32) -> Value {
+        self.document(rules, rest, code)["phases"][0].clone()
+    }
+
+    /// The same; returns all that is printed.
+    fn document(&self, rules: Vec<Rule>, rest: &str, code: i32) -> Value {
         let text = format!(
             "[[tasks]]\n[tasks.io]\nname = 'measured'\n\
              target.existing = {{ path = '{}', overwrite = 'anything' }}\nbackend = 'sync'\ninterval = '50ms'\n\
@@ -55,7 +66,7 @@ impl Faulty {
             String::from_utf8_lossy(&output.stdout)
         );
         nothing_is_lost(&self.place, 1);
-        json(&output)["phases"][0].clone()
+        json(&output)
     }
 
     /// The kernel does not let a process go that waits for a file system's answer: what hangs is answered once the run has stored
@@ -76,7 +87,7 @@ impl Faulty {
         self.disk.script().let_go();
     }
 
-    fn struck(&self, rule: usize) -> u64 {
+    pub(crate) fn struck(&self, rule: usize) -> u64 {
         self.disk.script().struck(rule)
     }
 }
@@ -126,6 +137,20 @@ fn errors_are_counted_to_the_last_one_by_class() {
             assert_eq!(counted(&phase, class), faulty.struck(0), "{number} {mix}: {}", phase["errors"]);
         }
     }
+}
+
+/// An error of the ramp is no part of what was measured, and still one of the run.
+#[test]
+fn an_error_in_the_ramp_alone_is_warned_of_and_no_success() {
+    let Some(faulty) = Faulty::new() else { return };
+    let first = Rule::new(Call::Read, Fault::Error(5)).every(u64::MAX);
+    let document = faulty.document(vec![first], "mix = 'read'\nramp = '300ms'\nstop.runtime = '300ms'", 3);
+    injected("errors in a ramp", faulty.struck(0));
+    assert_eq!(faulty.struck(0), 1);
+    let operations = document["phases"][0]["operations"].as_array().unwrap();
+    assert!(operations.iter().all(|operation| operation["errors"] == 0), "{operations:?}");
+    let warnings = document["warnings"].to_string();
+    assert!(warnings.contains("1 operations failed"), "{warnings}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod fuse;
 mod host;
 mod interrupted;
 mod results;
+mod suites;
 mod verify;
 
 use std::fs;

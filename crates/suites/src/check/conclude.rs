@@ -18,9 +18,6 @@ const SHORT_STROKED: f64 = 0.1;
 /// Share of a run's phases in which others' I/O is seen that makes it likely in all of them.
 const MUCH_OF_A_RUN: f64 = 0.25;
 
-/// Share of a phase for which a thread may wait for a CPU before that alone makes a verdict marginal.
-const LONG_WAIT: f64 = 0.1;
-
 /// Whether others used the device during a phase.
 fn beside_others(result: &PhaseResult, direct: bool) -> bool {
     let cache = &result.end.cache;
@@ -51,6 +48,8 @@ impl Check {
         warnings.extend(short_phases(history));
         warnings.extend(self.span(history));
         warnings.extend(self.written_beside(history));
+        // Of windows that are too short by themselves; the others have been warned of.
+        warnings.extend(self.generator(history));
         let preconditioned = self.preconditioned(history);
         warnings.extend(preconditioned.as_ref().and_then(precondition::warning));
         let verdict = Some(self.verdict(&knees, history));
@@ -123,35 +122,59 @@ impl Check {
     /// Writes of others, of which the phases themselves do not warn: where the page cache is bypassed, nothing of this program's is
     /// left to be written back.
     fn written_beside(&self, history: &[PhaseResult]) -> Option<Warning> {
-        let known = self.beside.iter().any(|warning| matches!(warning, Warning::ForeignLoad { .. }));
         let found = history.iter().find(|result| result.end.cache.foreign_writes())?;
         let (phase, cache) = (found.info.task.name().to_owned(), &found.end.cache);
         let (requested, device) = (cache.requested_written, cache.device_written?);
-        (self.options.direct && !known).then_some(Warning::ForeignLoad { phase, requested, device })
+        (self.options.direct && self.foreign.is_empty()).then_some(Warning::ForeignLoad {
+            phase,
+            requested,
+            device,
+        })
     }
 
-    /// What caps the verdict. Of stolen time that of the whole check, where it is known: a phase may have much of it by chance, and one
-    /// check would be fit and the next one not.
-    ///
-    /// Short waits for a CPU, such as those behind the kernel's own threads, cap nothing either: they bear on what is slow, which is
-    /// then not called unfit.
-    fn beside(&self) -> Vec<Warning> {
-        let is_steal = |warning: &&Warning| {
-            matches!(warning, Warning::GeneratorLimited { limit: HostLimit::Steal(_), .. })
-        };
-        let is_short_wait = |warning: &&Warning| matches!(warning, Warning::GeneratorLimited { limit: HostLimit::RunQueue(share), .. } if *share < LONG_WAIT);
-        let beside = self.beside.iter().filter(|warning| !is_short_wait(warning));
-        let Some(stolen) = self.stolen else { return beside.cloned().collect() };
-        let whole = HostLimit::of_steal(stolen).map(|limit| Warning::GeneratorLimited {
-            phase: "the whole check".into(),
-            layout: false,
-            limit,
+    /// What of the load generator caps the verdict: the windows of each criterion together, and each other phase that bears on it.
+    fn generator(&self, history: &[PhaseResult]) -> Vec<Warning> {
+        let mut windows: Vec<Stage> = plan::JUDGED.iter().map(|&(_, stage, _)| stage).collect();
+        // A layout that was bound by CPU leaves the reads and writes after it as they are; a host that lets it wait does not.
+        windows.retain(|stage| *stage != Stage::Layout);
+        let together = windows.iter().flat_map(|&stage| {
+            let results: Vec<_> = self.results(stage, history).collect();
+            self.host.capping(results)
         });
-        beside.filter(|warning| !is_steal(warning)).cloned().chain(whole).collect()
+        let is_cpu = |warning: &Warning| {
+            matches!(warning, Warning::GeneratorLimited { limit: HostLimit::CpuBound(_), .. })
+        };
+        let each = self.run.iter().zip(history).filter(|(stage, _)| !windows.contains(stage));
+        let each = each.filter(|&(stage, result)| self.bears(*stage, result, history));
+        let each = each.flat_map(|(stage, result)| {
+            let limits = self.host.capping([result]).into_iter();
+            limits.filter(|warning| *stage != Stage::Layout || !is_cpu(warning)).collect::<Vec<_>>()
+        });
+        together.chain(each).chain(self.host.steal()).collect()
+    }
+
+    /// Whether a limit of the host in a phase bears on the verdict. Not in the search inside the database, which tries more sessions
+    /// than a host may have CPUs for, and they wait for each other; and not in steps of a search beyond the knee: what is judged is
+    /// the load at the knee, in windows of its own.
+    fn bears(&self, stage: Stage, result: &PhaseResult, history: &[PhaseResult]) -> bool {
+        match stage {
+            Stage::Search(Search::RanRead) => false,
+            Stage::Search(search) => {
+                let knee = self.knee(search, history).map_or(1, |found| found.knee.concurrency);
+                result.info.task.concurrency() <= knee
+            }
+            _ => true,
+        }
+    }
+
+    /// All that allows no better than marginal.
+    fn beside(&self, history: &[PhaseResult]) -> Vec<Warning> {
+        let foreign = self.foreign.iter().cloned().chain(self.written_beside(history));
+        foreign.chain(self.generator(history)).collect()
     }
 
     fn verdict(&self, knees: &[KneeFound], history: &[PhaseResult]) -> Verdict {
-        let beside: Vec<_> = self.beside().into_iter().chain(self.written_beside(history)).collect();
+        let beside: Vec<_> = self.beside(history);
         let knee_of =
             |search: Search| knees.iter().find(|found| found.name == search.name()).map(|found| &found.knee);
         let stages: Vec<_> = plan::JUDGED
@@ -201,40 +224,41 @@ impl Check {
         mut phases: impl Iterator<Item = &'a PhaseResult>,
         history: &[PhaseResult],
     ) -> Option<Disturbance> {
-        let busy = |warning: &Warning| {
-            matches!(
-                warning,
-                Warning::GeneratorLimited { limit: HostLimit::RunQueue(_) | HostLimit::Steal(_), .. }
-            )
-        };
+        let is_busy = |limit: &HostLimit| matches!(limit, HostLimit::RunQueue(_) | HostLimit::Steal(_));
         let others = |result: &PhaseResult| beside_others(result, self.options.direct);
         let seen = history.iter().filter(|result| others(result)).count();
         if phases.any(others) || seen as f64 >= MUCH_OF_A_RUN * history.len().max(1) as f64 {
             return Some(Disturbance::Device);
         }
-        self.beside.iter().any(busy).then_some(Disturbance::Host)
+        let mut bearing = self.run.iter().zip(history);
+        let busy = bearing.any(|(stage, result)| {
+            self.bears(*stage, result, history) && self.host.limits([result]).iter().any(is_busy)
+        });
+        (busy || self.host.steal().is_some()).then_some(Disturbance::Host)
     }
 
     /// The most that was done within the bound on the mean response time.
     fn capacity(&self, search: Search, history: &[PhaseResult]) -> Option<Capacity> {
         let within = tasks::response_limit(&self.options, search);
         let stage = Stage::Search(search);
-        let tried: Vec<(LoadPoint, Estimate)> = self
+        let tried: Vec<(LoadPoint, Estimate, &PhaseResult)> = self
             .results(stage, history)
-            .filter_map(|result| Some((load_point(result)?, result.summary(OpKind::Read)?.rate)))
+            .filter_map(|result| Some((load_point(result)?, result.summary(OpKind::Read)?.rate, result)))
             .collect();
         let good = |point: &LoadPoint| Nanos((point.response * 1e9) as u64) <= within;
         let best =
-            tried.iter().filter(|(point, _)| good(point)).max_by(|a, b| a.1.value.total_cmp(&b.1.value));
-        let max = tried.iter().map(|(point, _)| point.concurrency).max()?;
-        let limited = best.is_some_and(|(point, _)| point.concurrency == max && max == search.highest());
-        let best = best.map(|(point, rate)| (point.concurrency, *rate));
+            tried.iter().filter(|(point, ..)| good(point)).max_by(|a, b| a.1.value.total_cmp(&b.1.value));
+        let max = tried.iter().map(|(point, ..)| point.concurrency).max()?;
+        let limited = best.is_some_and(|(point, ..)| point.concurrency == max && max == search.highest());
+        let generator = best.and_then(|(_, _, result)| self.host.limits([*result]).first().copied());
+        let best = best.map(|(point, rate, _)| (point.concurrency, *rate));
         Some(Capacity {
             disturbed: self.disturbance(self.results(stage, history), history),
             measure: search.measure(),
             best,
             within,
             limited,
+            generator: generator.filter(|limit| matches!(limit, HostLimit::CpuBound(_))),
             target: self.options.target_iops.is_some(),
         })
     }

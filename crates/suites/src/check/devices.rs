@@ -3,7 +3,7 @@
 
 mod simulated;
 
-use iolite_model::{Fitness, Verdict};
+use iolite_model::{Fitness, GeneratorUse, Verdict};
 
 use super::*;
 use crate::phase_warnings::phase_warnings;
@@ -11,14 +11,18 @@ use simulated::{DEVICES, Device, GOOD, Simulation};
 
 /// The verdict of a whole check, and its warnings.
 fn check(device: Device, seed: u64, options: CheckOptions) -> (Verdict, Vec<Warning>) {
-    check_on(&[], device, seed, options)
+    check_on(&idle, device, seed, options)
 }
 
-/// The same on a host of which these warnings are true.
-fn check_on(host: &[Warning], device: Device, seed: u64, options: CheckOptions) -> (Verdict, Vec<Warning>) {
+/// A host on which the load generator uses this in a phase.
+type Host<'a> = &'a dyn Fn(&Task) -> GeneratorUse;
+
+/// The same on such a host.
+fn check_on(host: Host<'_>, device: Device, seed: u64, options: CheckOptions) -> (Verdict, Vec<Warning>) {
     let mut check = Check::new(CheckOptions { seed, ..options }).unwrap();
     let mut simulation = Simulation::new(device, seed + 1);
-    let (mut history, mut warnings) = (Vec::new(), host.to_vec());
+    let (mut history, mut warnings): (_, Vec<Warning>) = (Vec::new(), Vec::new());
+    let mut used = HostUse::default();
     loop {
         let elapsed = Nanos(simulation.now as u64);
         match check.step(&history, elapsed) {
@@ -30,7 +34,8 @@ fn check_on(host: &[Warning], device: Device, seed: u64, options: CheckOptions) 
                         warnings.push(warning);
                     }
                 }
-                check.take_note(&warnings);
+                used.phases.insert(result.info.index, host(&tasks[0]));
+                check.take_note(&warnings, used.clone());
                 history.push(result);
             }
             Step::Prepare(_) => simulation.now += 1e9,
@@ -227,20 +232,48 @@ fn credits_that_outlast_a_usual_check_are_found_by_a_thorough_one() {
     assert!(warnings.iter().any(sustained), "{warnings:?}");
 }
 
+/// Nothing of a phase's time, as long as it takes.
+fn idle(task: &Task) -> GeneratorUse {
+    GeneratorUse {
+        observed: task.stop().runtime.unwrap(),
+        threads: 1,
+        cpus: 2,
+        others: Some(Nanos(0)),
+        steal: Some(Nanos(0)),
+        ..GeneratorUse::default()
+    }
+}
+
+/// A share of a phase's time.
+fn share(task: &Task, share: f64) -> Nanos {
+    Nanos((idle(task).observed.0 as f64 * share) as u64)
+}
+
+/// A thread that waits this share of the time for a CPU that others use.
+fn waits(task: &Task, waited: f64) -> GeneratorUse {
+    GeneratorUse { longest_run_delay: share(task, waited), others: Some(share(task, 1.5)), ..idle(task) }
+}
+
+/// A thread that runs for this share of the time.
+fn runs(task: &Task, cpu: f64) -> GeneratorUse {
+    GeneratorUse { busiest_cpu: share(task, cpu), cpu: share(task, cpu), ..idle(task) }
+}
+
 /// A host whose CPUs are busy otherwise makes any storage look slow: it is neither fit nor unfit. Errors stay what they are.
 #[test]
 fn on_a_busy_host_slow_storage_is_marginal_with_the_reason() {
-    for limit in [iolite_model::HostLimit::RunQueue(0.4), iolite_model::HostLimit::Steal(0.2)] {
-        let busy = [Warning::GeneratorLimited { phase: "random read".into(), layout: false, limit }];
+    let hosts: [Host<'_>; 2] =
+        [&|task| waits(task, 0.4), &|task| GeneratorUse { steal: Some(share(task, 0.4)), ..idle(task) }];
+    for busy in hosts {
         for device in DEVICES.iter().filter(|device| device.error_every == 0) {
-            let (verdict, _) = check_on(&busy, *device, 1, options());
+            let (verdict, _) = check_on(busy, *device, 1, options());
             assert_eq!(verdict.fitness, Fitness::Marginal, "{}: {verdict:#?}", device.name);
             let said = verdict.reasons.iter().any(|reason| says(reason, "repeat on an idle host"));
             let idle = check(*device, 1, options()).0.fitness;
             assert_eq!(said, idle == Fitness::Unfit, "{}: {verdict:#?}", device.name);
         }
         let failing = DEVICES.iter().find(|device| device.error_every > 0).unwrap();
-        assert_eq!(check_on(&busy, *failing, 1, options()).0.fitness, Fitness::Unfit);
+        assert_eq!(check_on(busy, *failing, 1, options()).0.fitness, Fitness::Unfit);
     }
 }
 
@@ -276,18 +309,64 @@ fn beside_a_neighbour_the_verdict_is_marginal_with_the_reason() {
     assert_eq!(idle.fitness, Fitness::Fit, "{idle:#?}");
 }
 
+/// What makes the verdict marginal that is not the storage, with this use of the CPU in the phases of this name.
+fn limited(named: &str, using: impl Fn(&Task) -> GeneratorUse) -> Option<String> {
+    let host = |task: &Task| if task.name() == named { using(task) } else { idle(task) };
+    let (verdict, _) = check_on(&host, GOOD, 1, options());
+    let found = verdict.reasons.iter().find(|reason| reason.what == "load generator");
+    assert_eq!(
+        verdict.fitness,
+        if found.is_some() { Fitness::Marginal } else { Fitness::Fit },
+        "{verdict:#?}"
+    );
+    found.map(|reason| reason.measured.clone())
+}
+
 #[test]
 fn a_layout_bound_by_cpu_does_not_cap_the_verdict() {
-    let limited = |layout| {
-        let limit = iolite_model::HostLimit::CpuBound(0.99);
-        vec![Warning::GeneratorLimited { phase: "sequential write 1 MiB".into(), layout, limit }]
+    assert_eq!(limited("sequential write 1 MiB", |task| runs(task, 0.99)), None);
+    assert!(limited("sequential write 1 MiB", |task| waits(task, 0.4)).is_some());
+    assert!(limited("RanIO 50 %", |task| runs(task, 0.99)).is_some());
+}
+
+/// Each is over in less than a second, in which the counters of CPU time are too coarse.
+#[test]
+fn a_generator_bound_by_cpu_in_the_windows_of_a_criterion_caps_the_verdict() {
+    for name in ["random read 8 KiB, at the knee", "commit, buffered append", "random write 8 KiB"] {
+        let said = limited(name, |task| runs(task, 0.99));
+        assert!(
+            said.as_ref().is_some_and(|said| said.contains(name) && said.contains("99 % of a CPU")),
+            "{said:?}"
+        );
+        assert_eq!(limited(name, |task| runs(task, 0.9)), None);
+    }
+}
+
+/// Fast flash takes all of a CPU at depths beyond those that are judged.
+#[test]
+fn steps_of_a_search_beyond_the_knee_do_not_cap_the_verdict_whatever_the_cpu() {
+    let name = "random read 8 KiB";
+    let from = |depth| {
+        move |task: &Task| {
+            let busy = task.concurrency() >= depth;
+            // As long as a step of a check that has more time.
+            let long = GeneratorUse { observed: Nanos::SECOND, ..idle(task) };
+            GeneratorUse { busiest_cpu: Nanos(if busy { 990_000_000 } else { 0 }), ..long }
+        }
     };
-    let judged = |warnings: Vec<Warning>| {
-        let mut check = Check::new(options()).unwrap();
-        check.take_note(&warnings);
-        check.beside.len()
+    assert_eq!(limited(name, from(8)), None);
+    assert!(limited(name, from(1)).is_some());
+    // What was done at that depth is the least that the storage does.
+    let slow = Device { max: 1_500.0, service: 1_000e3, channels: 8, ..GOOD };
+    let judged = |host: Host<'_>| {
+        let (verdict, _) = check_on(host, slow, 1, options());
+        let capacity = verdict.reasons.into_iter().find(|reason| reason.what.contains("capacity"));
+        capacity.unwrap()
     };
-    assert_eq!((judged(limited(true)), judged(limited(false))), (0, 1));
+    let (alone, bound) =
+        (judged(&idle), judged(&|task| if task.name() == name { from(1)(task) } else { idle(task) }));
+    assert_eq!((alone.fitness, bound.fitness), (Fitness::Unfit, Fitness::Marginal), "{alone:?} {bound:?}");
+    assert!(says(&bound, "the storage may do more"), "{bound:?}");
 }
 
 /// Whether a reservation of a reason contains this text.
@@ -297,15 +376,10 @@ fn says(reason: &iolite_model::Reason, text: &str) -> bool {
 
 #[test]
 fn sessions_that_wait_for_each_other_in_the_search_do_not_cap_the_verdict() {
-    let noted = |phase: &str, limit| {
-        let mut check = Check::new(options()).unwrap();
-        check.take_note(&[Warning::GeneratorLimited { phase: phase.into(), layout: false, limit }]);
-        check.beside.len()
-    };
-    use iolite_model::HostLimit::{CpuBound, RunQueue, Steal};
-    for (limit, in_search) in [(RunQueue(0.4), 0), (CpuBound(0.99), 0), (Steal(0.1), 1)] {
-        assert_eq!((noted("RanRead", limit), noted("RanRead, at the knee", limit)), (in_search, 1));
-        assert_eq!(noted("random read 8 KiB", limit), 1);
+    let uses: [&dyn Fn(&Task) -> GeneratorUse; 2] = [&|task| waits(task, 0.4), &|task| runs(task, 0.99)];
+    for using in uses {
+        assert_eq!(limited("RanRead", using), None);
+        assert!(limited("RanRead, at the knee", using).is_some());
     }
 }
 
@@ -339,12 +413,14 @@ fn a_device_that_writes_its_data_file_at_once_is_judged_by_it() {
 /// One window in which a thread waited for the kernel's own threads decides nothing; one that was short of CPUs does.
 #[test]
 fn a_short_wait_for_a_cpu_caps_nothing_and_spares_what_is_slow() {
-    let waited = |share| {
-        let limit = iolite_model::HostLimit::RunQueue(share);
-        [Warning::GeneratorLimited { phase: "commit, buffered append".into(), layout: false, limit }]
-    };
     let slow = DEVICES.iter().find(|device| device.name == "slow commits").unwrap();
-    let verdict = |device: Device, share| check_on(&waited(share), device, 1, options()).0.fitness;
+    let verdict = |device: Device, share| {
+        let append = |task: &Task| match task.name() {
+            "commit, buffered append" => waits(task, share),
+            _ => idle(task),
+        };
+        check_on(&append, device, 1, options()).0.fitness
+    };
     assert_eq!((verdict(GOOD, 0.06), verdict(*slow, 0.06)), (Fitness::Fit, Fitness::Marginal));
     assert_eq!((verdict(GOOD, 0.12), verdict(*slow, 0.12)), (Fitness::Marginal, Fitness::Marginal));
 }

@@ -9,10 +9,11 @@ mod plan;
 mod precondition;
 mod tasks;
 
-use iolite_model::{Bytes, Ending, HostLimit, Iops, Measure, Nanos, OpKind, Profile, Task, Warning};
+use iolite_model::{Bytes, Ending, Iops, Measure, Nanos, OpKind, Profile, Task, Warning};
 use iolite_results::Run;
 use iolite_stats::{Knee, KneeFound, LoadPoint, PhaseResult};
 
+use crate::judge::HostUse;
 use crate::procedure::{Procedure, Step};
 use crate::search::{Limits, load_point, next_concurrency};
 use plan::{Search, Stage};
@@ -73,10 +74,10 @@ pub struct Check {
     /// Which stage each phase of the history was run for.
     run: Vec<Stage>,
     left_out: Vec<Warning>,
-    /// What was beside the storage: a load generator at its limit, other load on the device.
-    beside: Vec<Warning>,
-    /// Share of the CPUs' time that the hypervisor took from the start on; `None` where it is not known.
-    stolen: Option<f64>,
+    /// Other load on the device.
+    foreign: Vec<Warning>,
+    /// What the load generator used of its host.
+    host: HostUse,
 }
 
 impl CheckOptions {
@@ -123,7 +124,8 @@ impl Check {
             tasks::demand_response(&mut options.profile, bound);
         }
         let ahead = plan::stages(&options);
-        Ok(Check { options, ahead, run: Vec::new(), left_out: Vec::new(), beside: Vec::new(), stolen: None })
+        let host = HostUse::default();
+        Ok(Check { options, ahead, run: Vec::new(), left_out: Vec::new(), foreign: Vec::new(), host })
     }
 
     /// The next step, from what has been measured so far (one result per task, in order) and the time used.
@@ -180,19 +182,11 @@ impl Check {
         self.ahead.retain(|stage| !stage.needs_database());
     }
 
-    /// Takes note of what was beside the storage. A layout that was bound by CPU leaves the reads and writes after it as they
-    /// are; a host that lets it wait does not. The search inside the database tries more sessions than a host may have CPUs for,
-    /// and they wait for each other: what is judged is the load at the knee, which is a phase of its own.
-    fn take_note(&mut self, warnings: &[Warning]) {
-        let beside = |warning: &&Warning| match warning {
-            Warning::GeneratorLimited { phase, layout, limit } => match limit {
-                HostLimit::CpuBound(_) => !*layout && phase != Search::RanRead.name(),
-                HostLimit::RunQueue(_) => phase != Search::RanRead.name(),
-                HostLimit::Steal(_) => true,
-            },
-            other => matches!(other, Warning::ForeignLoad { .. }),
-        };
-        self.beside = warnings.iter().filter(beside).cloned().collect();
+    /// Takes note of what was beside the storage, and of what the load generator used of its host.
+    fn take_note(&mut self, warnings: &[Warning], host: HostUse) {
+        let foreign = |warning: &&Warning| matches!(warning, Warning::ForeignLoad { .. });
+        self.foreign = warnings.iter().filter(foreign).cloned().collect();
+        self.host = host;
     }
 
     /// Goes on to the next stage, where a search is over.
@@ -292,17 +286,9 @@ impl Procedure for Check {
     type Preparation = DatabaseSize;
 
     fn next(&mut self, run: &Run, elapsed: Nanos) -> Step<DatabaseSize> {
-        self.take_note(&run.warnings);
-        self.stolen = stolen(run);
+        self.take_note(&run.warnings, HostUse::of(run));
         self.step(&run.phases, elapsed)
     }
-}
-
-/// The share of the CPUs' time that the hypervisor has taken since the run's start.
-fn stolen(run: &Run) -> Option<f64> {
-    let readings = run.readings.of("cpu", "");
-    let per_second = readings.last()?.rate(readings.first()?, "steal_seconds")?;
-    Some(per_second / f64::from(run.info.host.cpus.max(1)))
 }
 
 /// What starting and collecting a phase adds to its time.

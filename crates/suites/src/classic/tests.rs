@@ -1,4 +1,8 @@
-use iolite_model::{BonnieTerms, DdTerms, FileTask, IozoneTerms, Mix, RunInfo, Target};
+use iolite_model::{
+    BonnieTerms, Cache, Concluded, DdTerms, FileTask, Fitness, GeneratorUse, IozoneTerms, Mix, OpKind,
+    RunInfo, Target, Verdict, Warning,
+};
+use iolite_stats::{Collector, Completion, PhaseResult, Timetable, recorder};
 
 use super::*;
 
@@ -117,4 +121,140 @@ fn phases_do_what_the_manuals_say() {
     assert_eq!(named("iozone: record rewriters, process 2").target.size(), Bytes(8192));
     assert_eq!(named("iozone: mixed workload, process 1").mix, Mix::Read);
     assert_eq!(named("iozone: mixed workload, process 2").mix, Mix::Write);
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// What a fast device would have done with the task in a second after a ramp of as long, read by the device.
+fn measured(task: &Task, index: u32) -> PhaseResult {
+    let kind =
+        if matches!(task, Task::File(task) if task.mix == Mix::Read) { OpKind::Read } else { OpKind::Write };
+    let timetable = Timetable { ramp_end: SECOND, interval: SECOND / 10, end: 2 * SECOND };
+    let (mut recorder, feed) = recorder(timetable, &OpKind::STANDARD);
+    let mut collector = Collector::new(index, vec![feed]);
+    for number in 0..20_000 {
+        let completed = SECOND + number * (SECOND / 20_000) + 1;
+        let issued = completed - 100_000;
+        recorder.record(Completion { kind, intended: issued, issued, completed, bytes: 8192 });
+        collector.collect(completed);
+    }
+    recorder.finish().iter().for_each(|left| collector.absorb(0, left));
+    let mut result = crate::check::tests::empty(task.clone());
+    result.totals = collector.finish(SECOND, SECOND).2;
+    result.info.index = index;
+    let bytes = Bytes(20_000 * 8192);
+    let read = if kind == OpKind::Read { bytes } else { Bytes(0) };
+    result.end.cache = Cache { requested_read: read, device_read: Some(read), ..Cache::default() };
+    result
+}
+
+/// The verdict of dd on a fast device, with what `change` makes of its phases and of the run.
+fn verdict_of(change: impl FnOnce(&mut Run)) -> Verdict {
+    let terms = ClassicTerms { bonnie: None, iozone: None, ..terms() };
+    let (mut classic, mut run) = (Classic::new(terms), nothing_yet());
+    let mut change = Some(change);
+    loop {
+        match classic.next(&run, Nanos(0)) {
+            Step::Run(tasks) => {
+                let first = run.next_phase();
+                run.phases.extend((first..).zip(&tasks).map(|(index, task)| measured(task, index)));
+            }
+            Step::Prepare(_) => change.take().into_iter().for_each(|change| change(&mut run)),
+            Step::Done(conclusions) => return conclusions.verdict.unwrap(),
+            Step::Failed(why) => panic!("{why}"),
+        }
+    }
+}
+
+fn read_back(run: &mut Run) -> &mut PhaseResult {
+    run.phases.iter_mut().find(|phase| phase.info.task.name() == "dd: read back").unwrap()
+}
+
+#[test]
+fn a_fast_device_is_fit_unless_operations_fail_or_hang() {
+    let fast = verdict_of(|_| ());
+    assert_eq!((fast.fitness, fast.reasons.len()), (Fitness::Fit, 2), "{fast:#?}");
+    let hung = verdict_of(|run| read_back(run).end.outstanding.lost = 1);
+    assert_eq!((hung.fitness, hung.reasons[0].what.as_str()), (Fitness::Unfit, "hangs"), "{hung:#?}");
+    // A task goes on after an error; one of the ramp is no part of what was measured.
+    let failing = verdict_of(|run| {
+        let timetable = Timetable { ramp_end: SECOND, interval: SECOND / 10, end: 2 * SECOND };
+        let (mut recorder, feed) = recorder(timetable, &OpKind::STANDARD);
+        let mut collector = Collector::new(0, vec![feed]);
+        recorder.record_error(OpKind::Write, 5);
+        recorder.finish().iter().for_each(|left| collector.absorb(0, left));
+        let failed = collector.finish(SECOND, SECOND).2;
+        run.phases[0].totals = run.phases[0].totals.merge(&failed);
+    });
+    assert_eq!(
+        (failing.fitness, failing.reasons[0].what.as_str()),
+        (Fitness::Unfit, "errors"),
+        "{failing:#?}"
+    );
+}
+
+#[test]
+fn what_the_device_is_not_known_to_have_read_is_marginal_at_most() {
+    let stamped = |change: &dyn Fn(&mut Cache)| {
+        let verdict = verdict_of(|run| change(&mut read_back(run).end.cache));
+        assert_eq!(verdict.fitness, Fitness::Marginal, "{verdict:#?}");
+        verdict.reasons.iter().flat_map(|reason| reason.reservations.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        stamped(&|cache| cache.device_read = None),
+        ["the reads may have come from memory: no device counter confirms them"]
+    );
+    for share in [0.0, 0.7] {
+        let read = |cache: &mut Cache| {
+            cache.device_read = Some(Bytes((cache.requested_read.0 as f64 * share) as u64));
+        };
+        assert_eq!(stamped(&read).len(), 1);
+    }
+    assert_eq!(stamped(&|cache| cache.unwritten = Some(0.5)).len(), 1);
+    assert_eq!(stamped(&|cache| cache.device_read = Some(Bytes(cache.requested_read.0 * 4))).len(), 1);
+}
+
+/// Direct I/O that the file system may serve from memory confirms nothing.
+#[test]
+fn direct_reads_without_a_counter_count_where_direct_io_is_confirmed() {
+    let fitness = |direct_confirmed| {
+        let verdict = verdict_of(|run| {
+            let result = read_back(run);
+            let Task::File(task) = &mut result.info.task else { panic!() };
+            task.direct = true;
+            result.end.cache = Cache { device_read: None, direct_confirmed, ..result.end.cache };
+        });
+        verdict.fitness
+    };
+    assert_eq!((fitness(true), fitness(false)), (Fitness::Fit, Fitness::Marginal));
+}
+
+#[test]
+fn a_generator_at_its_limit_and_other_load_are_marginal_with_the_reason() {
+    let used = |index: u32, cpu| {
+        let second = Nanos::SECOND;
+        let used = GeneratorUse {
+            observed: second,
+            threads: 1,
+            cpus: 2,
+            busiest_cpu: cpu,
+            ..GeneratorUse::default()
+        };
+        Concluded::of_phase(index, &used)
+    };
+    let busy = Nanos(990_000_000);
+    let bound = verdict_of(|run| run.conclusions.push(used(2, busy)));
+    let reason = bound.reasons.last().unwrap();
+    assert_eq!((bound.fitness, reason.what.as_str()), (Fitness::Marginal, "load generator"), "{bound:#?}");
+    assert!(reason.measured.contains("dd: read back"), "{reason:?}");
+    // The second file is not judged.
+    assert_eq!(verdict_of(|run| run.conclusions.push(used(1, busy))).fitness, Fitness::Fit);
+    let beside = verdict_of(|run| {
+        let foreign = Warning::ForeignLoad { phase: "dd".into(), requested: Bytes(1), device: Bytes(9) };
+        run.warnings.push(foreign);
+    });
+    assert_eq!(
+        (beside.fitness, beside.reasons.last().unwrap().what.as_str()),
+        (Fitness::Marginal, "other load")
+    );
 }

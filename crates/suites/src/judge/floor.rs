@@ -1,9 +1,10 @@
 //! Floors on throughput, and how much the storage does within the bounds on response times.
 
-use iolite_model::{Fitness, Floor, Iops, Measure, Nanos, Rate, Reason};
+use iolite_model::{Fitness, Floor, HostLimit, Iops, Measure, Nanos, Rate, Reason};
 use iolite_stats::{Estimate, PhaseResult, SignTest};
 
-use super::{Disturbance, ENOUGH_FOR_RATE, Evidence, between_windows, spared, stamp_reservation, unjudged};
+use super::beside::from_memory;
+use super::{Disturbance, ENOUGH_FOR_RATE, Evidence, between_windows, spared, unjudged};
 
 /// The most that random reads did within the bound on their mean response time.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +17,8 @@ pub(crate) struct Capacity {
     pub(crate) within: Nanos,
     /// More outstanding operations were not tried.
     pub(crate) limited: bool,
+    /// The limit that the load generator met under that load: the storage may do more.
+    pub(crate) generator: Option<HostLimit>,
     /// What else was seen meanwhile.
     pub(crate) disturbed: Option<Disturbance>,
     /// The user asks for a rate, which takes the place of the profile's.
@@ -24,7 +27,7 @@ pub(crate) struct Capacity {
 
 /// How much the storage does within the bound on response times, compared with a floor where there is one.
 pub(super) fn judge_capacity(capacity: &Capacity, floor: Option<(f64, f64)>) -> Reason {
-    let Capacity { measure, best, within, limited, disturbed, .. } = *capacity;
+    let Capacity { measure, best, within, limited, disturbed, generator, .. } = *capacity;
     let measured = match best {
         Some((outstanding, rate)) => format!(
             "up to {} IOPS ({} to {}) within {within}, with {outstanding} outstanding{}",
@@ -47,7 +50,12 @@ pub(super) fn judge_capacity(capacity: &Capacity, floor: Option<(f64, f64)>) -> 
     let value = best.map_or(f64::NAN, |(_, rate)| rate.value);
     let bound = floor.map_or(f64::NAN, |(bound, _)| bound);
     let reason = Reason::new(fitness, format!("{measure}, capacity"), measured, asked);
-    spared(reason.with_figure(value, bound), disturbed)
+    let mut reason = spared(reason.with_figure(value, bound), disturbed);
+    if let Some(limit) = generator {
+        // What was done is the least that the storage does: it counts for it, and not against it.
+        reason.spare(format!("{limit}: the storage may do more"));
+    }
+    reason
 }
 
 /// A floor on throughput; `None` where the user's own rate takes its place.
@@ -102,8 +110,8 @@ pub(super) fn judge_floor(
     let fitness = reaches(&scaled, bound, floor.marginal_factor, median);
     let measured = format!("{} ({} to {})", text(scaled.value), text(scaled.low), text(scaled.high));
     let mut reason = floor_reason(fitness, floor, measured).with_figure(scaled.value, bound);
-    if let Some((at_best, why)) = stamp_reservation(evidence, direct) {
-        reason.reserve(at_best, why);
+    if let Some(why) = from_memory(evidence.result, evidence.kind, direct) {
+        reason.reserve(Fitness::Marginal, why);
     }
     Some(spared(reason, evidence.disturbed))
 }

@@ -9,6 +9,7 @@
 //! too few operations for the quantile, it is repeated, and all that follow are as long as it takes, up to ten times what was
 //! asked for.
 
+mod caveat;
 mod interval;
 mod operations;
 mod search;
@@ -208,9 +209,11 @@ impl Procedure for LatencyProcedure {
         match self.search.next(run.phases.get(self.first..).unwrap_or_default()) {
             LatencyStep::Run(task) => Step::Run(vec![Task::File(*task)]),
             LatencyStep::Done(found) => {
+                let tries = run.phases.get(self.first..).unwrap_or_default();
+                let warnings = caveat::caveat(tries).into_iter().collect();
                 let mut concluded: Vec<_> = found.tries.iter().map(Concluded::of).collect();
                 concluded.push(Concluded::of(&LatencyAnswer::from(found.conclusion)));
-                Step::Done(Conclusions { concluded, ..Conclusions::default() })
+                Step::Done(Conclusions { concluded, warnings, ..Conclusions::default() })
             }
         }
     }

@@ -12,6 +12,7 @@ use iolite_model::{
 use iolite_results::Run;
 use iolite_stats::{Knee, LoadPoint, PhaseResult, SweepConcluded, SweptStep};
 
+use crate::judge::judge_run;
 use crate::procedure::{Conclusions, CutShort, Nothing, Procedure, Step};
 
 /// Points of time that a step has at least, so that its figures have an uncertainty, where it is long enough.
@@ -222,7 +223,21 @@ impl Sweep {
         self.conclude(history, end, self.is_raised(&Past::of(history)))
     }
 
-    fn conclusions(&self, found: SweepFound) -> Conclusions {
+    /// The verdict with what the run says of the host and of others: of the step that it rests on, whatever the steps beyond it met.
+    fn beside(&self, found: &SweepFound, run: &Run) -> Option<Verdict> {
+        let verdict = found.verdict.clone()?;
+        let jobs = found.judged.as_ref().map(|judged| judged.jobs);
+        let step = found.steps.iter().find(|step| Some(step.jobs) == jobs);
+        let phases = run
+            .phases
+            .iter()
+            .filter(|phase| step.is_some_and(|step| step.phases.contains(&phase.info.index)));
+        let beside = judge_run(run, &[phases.collect()]);
+        Some(Verdict::of(&verdict.profile, verdict.reasons.into_iter().chain(beside).collect()))
+    }
+
+    fn conclusions(&self, found: SweepFound, run: &Run) -> Conclusions {
+        let verdict = self.beside(&found, run);
         let concluded = SweepConcluded {
             tool: self.options.terms.operation.name().into(),
             terms: self.options.terms.clone(),
@@ -230,11 +245,7 @@ impl Sweep {
             knee: found.knee,
             judged: found.judged,
         };
-        Conclusions {
-            concluded: vec![Concluded::of(&concluded)],
-            warnings: found.warnings,
-            verdict: found.verdict,
-        }
+        Conclusions { concluded: vec![Concluded::of(&concluded)], warnings: found.warnings, verdict }
     }
 
     /// Whether the jobs had been raised to the end; a phase that did not come to its own does not count.
@@ -332,7 +343,7 @@ impl Procedure for Sweep {
         match self.following(&run.phases) {
             SweepNext::Run(task) => Step::Run(vec![Task::Database(*task)]),
             SweepNext::Done(found) if found.has_failed() => Step::Failed(found.end.to_string()),
-            SweepNext::Done(found) => Step::Done(self.conclusions(*found)),
+            SweepNext::Done(found) => Step::Done(self.conclusions(*found, run)),
         }
     }
 
@@ -344,7 +355,7 @@ impl Procedure for Sweep {
                 self.ended(&run.phases, SweepEnd::Failed { jobs: task.workers, why })
             }
         };
-        self.conclusions(found)
+        self.conclusions(found, run)
     }
 }
 

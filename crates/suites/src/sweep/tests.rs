@@ -1,8 +1,8 @@
 //! The procedure on closed-form servers.
 
 use iolite_model::{
-    Bytes, Cache, DbOperation, ErrorClass, ErrorTally, Event, Fitness, Iops, OpKind, Outstanding, PhaseEnd,
-    PhaseInfo, RunInfo, Sink,
+    Bytes, Cache, DbOperation, ErrorClass, ErrorTally, Event, Fitness, GeneratorUse, Iops, OpKind,
+    Outstanding, PhaseEnd, PhaseInfo, RunInfo, Sink,
 };
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 
@@ -374,6 +374,51 @@ fn what_a_cache_serves_is_never_fit() {
             .reasons
             .iter()
             .all(|reason| reason.reservations == ["cache stamp of the reads: cached"])
+    );
+}
+
+#[test]
+fn a_generator_at_its_limit_in_the_judged_step_and_other_load_are_marginal() {
+    let concluded = |change: &dyn Fn(&mut Run)| {
+        let mut sweep = Sweep::new(reads()).unwrap();
+        let mut run = run_of(&[]);
+        loop {
+            match sweep.next(&run, Nanos(0)) {
+                Step::Run(tasks) => {
+                    let Task::Database(task) = &tasks[0] else { panic!() };
+                    run.phases.push(CLOUD.run(run.next_phase(), task));
+                    change(&mut run);
+                }
+                Step::Done(conclusions) => return conclusions.verdict.unwrap(),
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    let foreign = Warning::ForeignLoad { phase: "a".into(), requested: Bytes(1), device: Bytes(9) };
+    let beside = concluded(&|run| run.warnings = vec![foreign.clone()]);
+    assert_eq!(
+        (beside.fitness, beside.reasons.last().unwrap().what.as_str()),
+        (Fitness::Marginal, "other load")
+    );
+    let busy_from = |min: u32| {
+        concluded(&|run| {
+            let last = run.phases.last().unwrap();
+            let (index, busy) = (last.info.index, jobs(last) >= min);
+            let used = GeneratorUse {
+                observed: Nanos(SECOND),
+                busiest_cpu: Nanos(if busy { SECOND } else { 0 }),
+                cpus: 2,
+                ..GeneratorUse::default()
+            };
+            run.conclusions.push(Concluded::of_phase(index, &used));
+        })
+    };
+    // The knee is at 4 or 5 jobs.
+    assert_eq!(busy_from(10).fitness, Fitness::Fit);
+    let bound = busy_from(1);
+    assert_eq!(
+        (bound.fitness, bound.reasons.last().unwrap().what.as_str()),
+        (Fitness::Marginal, "load generator")
     );
 }
 

@@ -1,10 +1,10 @@
 //! Judges a sweep: by the target's rate, by the average and the ceiling, at the step that counts.
 
-use iolite_model::{CacheStamp, Ending, Fitness, Iops, JudgedStep, Nanos, OpKind, Reason, Verdict};
+use iolite_model::{Ending, Fitness, Iops, JudgedStep, Nanos, OpKind, Reason, Verdict};
 use iolite_stats::{Knee, PhaseResult, SweptStep};
 
 use super::SweepOptions;
-use crate::judge::{PERHAPS_FROM_MEMORY, fitness, from_memory, judge_medium, nanos, none_wanted};
+use crate::judge::{fitness, from_memory, judge_failures, judge_medium, nanos};
 use crate::phase_warnings::is_short;
 
 /// An average up to so many times its bound is marginal, as in the profiles.
@@ -57,8 +57,7 @@ pub(super) fn judge(
     let errors = history.iter().filter(whole).map(PhaseResult::errors).sum();
     let lost = history.iter().map(|result| result.end.outstanding.lost).sum();
     let mut reasons: Vec<Reason> = options.volatile.as_deref().map(judge_medium).into_iter().collect();
-    reasons.extend(none_wanted("errors", errors, "operations failed"));
-    reasons.extend(none_wanted("hangs", lost, "operations never completed"));
+    reasons.extend(judge_failures(errors, lost));
     reasons.extend(terms.target_iops.map(|target| judge_rate(target, steps, knee)));
     if let (Some(step), Some(judged)) = (step, judged) {
         let load = format!("with {} {} ({})", step.jobs, jobs_word(step.jobs), judged.why);
@@ -208,13 +207,8 @@ fn reserved(mut reason: Reason, options: &SweepOptions, step: &SweptStep, kind: 
     if is_short(&step.result) {
         reason.reserve(Fitness::Marginal, format!("measured for only {}", step.result.end.measured));
     }
-    if kind == OpKind::Read {
-        match step.result.end.cache.stamp() {
-            CacheStamp::Device => {}
-            CacheStamp::Unknown if options.direct && step.result.end.cache.direct_confirmed => {}
-            CacheStamp::Unknown => reason.reserve(Fitness::Marginal, PERHAPS_FROM_MEMORY),
-            cache => reason.reserve(Fitness::Marginal, from_memory(cache)),
-        }
+    if let Some(why) = from_memory(&step.result, kind, options.direct) {
+        reason.reserve(Fitness::Marginal, why);
     }
     reason
 }
