@@ -167,7 +167,7 @@ pub fn json(report: &AbReport<'_>) -> Value {
         "order": blocks.iter().map(|block| block.first).collect::<Vec<_>>(),
         "figures": report.figures.iter().map(figure).collect::<Vec<_>>(),
         "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "ending": shared::ending(&crate::ending(run)),
+        "ending": shared::ending(&crate::document::ending(run)),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use iolite_model::{Ending, Fitness, Reason, Verdict, Warning};
 
-use crate::Report;
+use crate::document::Report;
 use crate::styler::{Emphasis, Styler};
 
 /// The warnings, numbered; empty without any.

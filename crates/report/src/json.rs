@@ -41,7 +41,8 @@ use iolite_stats::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{KneeFound, Report};
+use crate::document::Report;
+use iolite_stats::KneeFound;
 
 /// Name and version of the document.
 pub const JSON_FORMAT: &str = "iolite-check/1";

@@ -4,8 +4,9 @@ use iolite_model::{Layer, Nanos};
 use iolite_stats::{Estimate, Knee, PhaseResult};
 
 use crate::chart::bars;
+use crate::document::Report;
 use crate::styler::{Emphasis, Styler};
-use crate::{KneeFound, Report};
+use iolite_stats::KneeFound;
 use unicode_width::UnicodeWidthStr;
 
 /// Columns of the text under the knee's name.

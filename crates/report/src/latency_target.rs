@@ -74,7 +74,7 @@ impl LatencyReport {
             answer: run.concluded().last(),
             phases: run.phases.clone(),
             warnings: run.warnings.clone(),
-            ending: crate::ending(run),
+            ending: crate::document::ending(run),
         })
     }
 }

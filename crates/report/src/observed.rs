@@ -89,7 +89,7 @@ impl ObservedReport {
             run: run.info.clone(),
             readings: run.readings.clone(),
             warnings: run.warnings.clone(),
-            ending: crate::ending(run),
+            ending: crate::document::ending(run),
         }
     }
 

@@ -41,7 +41,7 @@ pub(crate) fn text(run: &Run, terms: &PtsTerms, style: Style) -> String {
     header += &settings(terms, styler);
     let progress = PtsProgress::of(run, terms);
     let sections = terms.sections().into_iter().map(|section| text_of(&progress, terms, section, styler));
-    let ending = crate::ending(run);
+    let ending = crate::document::ending(run);
     filled(
         std::iter::once(header)
             .chain(sections)
@@ -182,7 +182,7 @@ pub(crate) fn json(run: &Run, terms: &PtsTerms) -> Value {
         "calibration": run.calibration.as_ref().map(shared::calibration),
         "phases": run.phases.iter().map(phase_json).collect::<Vec<_>>(),
         "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "ending": shared::ending(&crate::ending(run)),
+        "ending": shared::ending(&crate::document::ending(run)),
     })
 }
 

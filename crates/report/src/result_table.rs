@@ -33,7 +33,7 @@ pub(crate) fn text(run: &Run, procedure: &str, tables: &[ResultTable], style: St
     filled(std::iter::once(header).chain(tables).chain([
         legend,
         answer::warnings(&run.warnings, styler),
-        answer::ended(&crate::ending(run), "the tables", styler) + &verdict,
+        answer::ended(&crate::document::ending(run), "the tables", styler) + &verdict,
     ]))
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn json(run: &Run, procedure: &str, tables: &[ResultTable]) -> Value 
         "phases": run.phases.iter().map(phase_json).collect::<Vec<_>>(),
         "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
         "verdict": run.verdict.as_ref().map(shared::verdict),
-        "ending": shared::ending(&crate::ending(run)),
+        "ending": shared::ending(&crate::document::ending(run)),
     })
 }
 

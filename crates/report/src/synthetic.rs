@@ -8,7 +8,8 @@ use iolite_stats::{Knee, LoadPoint, PhaseResult};
 pub(crate) use iolite_synthetic::*;
 use serde_json::Value;
 
-use crate::{KneeFound, Report};
+use crate::document::Report;
+use iolite_stats::KneeFound;
 
 fn search(
     phases: &mut Vec<PhaseResult>,

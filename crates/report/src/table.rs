@@ -4,7 +4,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use iolite_model::{Access, Bytes, CacheStamp, Ending, Iops, Layer, Nanos, OpKind, Quantile, Task};
 use iolite_stats::{Estimate, PhaseResult, Summary};
 
-use crate::Report;
+use crate::document::Report;
 use crate::styler::{self, Emphasis, Styler};
 use crate::words;
 use unicode_width::UnicodeWidthStr;

@@ -1,7 +1,8 @@
 //! The complete text of `iolite check`, in reading order: what was measured, how, what came of it, the answer.
 
+use crate::document::Report;
 use crate::styler::{Emphasis, Style, Styler};
-use crate::{Report, answer, knees, machine, table};
+use crate::{answer, knees, machine, table};
 
 /// The complete terminal output of a check.
 pub fn text(report: &Report, style: Style) -> String {

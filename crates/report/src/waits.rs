@@ -42,7 +42,7 @@ impl WaitsReport {
             database: run.asked().map(|asked| asked.subject).unwrap_or_default(),
             found: run.concluded().last(),
             warnings: run.warnings.clone(),
-            ending: crate::ending(run),
+            ending: crate::document::ending(run),
         }
     }
 }

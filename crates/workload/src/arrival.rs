@@ -5,11 +5,11 @@ mod by_kind;
 use iolite_model::{Access, Arrival, Bandwidth, FileTask, Iops, Mix, Nanos, Pace, Trace};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::Purpose;
 use crate::error::WorkloadError;
-use crate::generator;
 use crate::planned::IoKind;
-use crate::unit;
+use crate::random::Purpose;
+use crate::random::generator;
+use crate::random::unit;
 pub use by_kind::ByKind;
 
 /// The slowest rate: once in 30 years. Distances beyond are no numbers any more.

@@ -4,10 +4,10 @@ use iolite_model::{Contents, FileTask, Fill};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
-use crate::Purpose;
-use crate::below;
 use crate::error::WorkloadError;
-use crate::generator;
+use crate::random::Purpose;
+use crate::random::below;
+use crate::random::generator;
 
 /// The unit in which contents are compressible: what compressing storage takes at once at least.
 const COMPRESSED_UNIT: usize = 4096;

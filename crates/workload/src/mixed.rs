@@ -6,10 +6,10 @@ mod free_map;
 use iolite_model::{Access, Bytes, FileTask, Sizes};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::below;
 use crate::error::WorkloadError;
 use crate::offset::{Cycle, Offsets, WorkerIndex};
 use crate::planned::IoKind;
+use crate::random::below;
 use crate::region::{Region, grain, is_unknown};
 use crate::size::{self, SizeStream};
 use covering::Cover;

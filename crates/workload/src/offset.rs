@@ -14,10 +14,10 @@ mod zones;
 use iolite_model::{Access, Bytes};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::Purpose;
-use crate::below;
 use crate::error::WorkloadError;
-use crate::generator;
+use crate::random::Purpose;
+use crate::random::below;
+use crate::random::generator;
 use covering::Covering;
 pub(crate) use cycle::Cycle;
 use jumps::JumpWalk;

@@ -4,10 +4,10 @@ use iolite_model::{FileTask, IoPriority, Prioritized, PriorityShare};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
-use crate::Purpose;
 use crate::error::WorkloadError;
-use crate::generator;
 use crate::planned::IoKind;
+use crate::random::Purpose;
+use crate::random::generator;
 
 /// Percentages may be typed as decimals: their sum may exceed 100 by so much.
 const ROUNDING: f64 = 1e-6;

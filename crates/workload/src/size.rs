@@ -4,11 +4,11 @@ use iolite_model::{Bytes, FileTask, Mix, SizeLaw, Sizes};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
-use crate::Purpose;
-use crate::below;
 use crate::error::WorkloadError;
-use crate::generator;
 use crate::planned::IoKind;
+use crate::random::Purpose;
+use crate::random::below;
+use crate::random::generator;
 
 /// Percentages may be typed as decimals: their sum may miss 100 by so much.
 const ROUNDING: f64 = 1e-6;

@@ -5,8 +5,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::offset::{Normal, Pareto, Zipf};
 use crate::planned::PlannedOp;
+use crate::random::{Purpose, below, generator};
 use crate::region::has_slices;
-use crate::{Purpose, below, files, generator, share};
+use crate::{files, share};
 
 /// Places in several files.
 ///

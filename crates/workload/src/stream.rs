@@ -11,9 +11,9 @@ use crate::files;
 use crate::mixed::Mixed;
 use crate::offset::{Offsets, WorkerIndex};
 use crate::planned::{IoKind, PlannedOp};
+use crate::random::{Purpose, below, generator};
 use crate::region::{Region, grain, kinds_apart};
 use crate::spread::Spread;
-use crate::{Purpose, below, generator};
 use traced::Traced;
 
 /// The operations of one worker.

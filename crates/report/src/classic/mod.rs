@@ -39,7 +39,7 @@ pub(crate) fn text(run: &Run, terms: &ClassicTerms, style: Style) -> String {
     let header = styler.paint(Emphasis::Strong, &title)
         + "\n"
         + &machine::describe(&run.info, run.calibration.as_ref(), styler);
-    let ending = crate::ending(run);
+    let ending = crate::document::ending(run);
     let verdict = run.verdict.as_ref().map_or_else(String::new, |verdict| answer::reasons(verdict, styler));
     filled([
         header,
@@ -64,7 +64,7 @@ pub(crate) fn json(run: &Run, terms: &ClassicTerms) -> Value {
         "phases": run.phases.iter().map(phase_json).collect::<Vec<_>>(),
         "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
         "verdict": run.verdict.as_ref().map(shared::verdict),
-        "ending": shared::ending(&crate::ending(run)),
+        "ending": shared::ending(&crate::document::ending(run)),
     })
 }
 

@@ -57,7 +57,7 @@ impl RanReport {
             phase: run.phases.first().cloned(),
             used: run.database_use.values().next().cloned(),
             warnings: run.warnings.clone(),
-            ending: crate::ending(run),
+            ending: crate::document::ending(run),
         }
     }
 }

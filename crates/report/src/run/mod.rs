@@ -45,7 +45,7 @@ impl RunReport {
             calibration: run.calibration.clone(),
             phases: run.phases.clone(),
             warnings: run.warnings.clone(),
-            ending: crate::ending(run),
+            ending: crate::document::ending(run),
         }
     }
 }

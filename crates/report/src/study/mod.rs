@@ -70,7 +70,7 @@ impl<C: Circumstance> StudyReport<C> {
             setting: run.concluded().next(),
             phases: run.phases.clone(),
             warnings: run.warnings.clone(),
-            ending: crate::ending(run),
+            ending: crate::document::ending(run),
         }
     }
 }

@@ -70,7 +70,7 @@ impl SweepReport {
             phases: run.phases.clone(),
             uses: run.database_use.values().cloned().collect(),
             warnings: run.warnings.clone(),
-            ending: crate::ending(run),
+            ending: crate::document::ending(run),
         })
     }
 }

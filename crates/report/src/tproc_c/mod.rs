@@ -76,7 +76,7 @@ impl TprocCReport {
             knee: run.concluded().last(),
             verdict: run.verdict.clone(),
             warnings: run.warnings.clone(),
-            ending: crate::ending(run),
+            ending: crate::document::ending(run),
         }
     }
 

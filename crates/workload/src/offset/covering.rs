@@ -66,7 +66,7 @@ impl Covering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Purpose, generator};
+    use crate::random::{Purpose, generator};
     use proptest::prelude::*;
 
     fn covering(blocks: u64, worker: u32, workers: u32, seed: u64) -> Option<Covering> {

@@ -4,8 +4,8 @@ use iolite_model::{Bytes, ZoneCycle};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::DIRECT_ALIGNMENT;
-use crate::below;
 use crate::error::WorkloadError;
+use crate::random::below;
 
 /// Operations in one zone after the other. Only whole zones count: what is left of the worker's part at its end is not
 /// touched. Each visit to a zone begins at its start, or anywhere in it.
@@ -110,7 +110,7 @@ impl Cycle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Purpose, generator};
+    use crate::random::{Purpose, generator};
     use proptest::prelude::*;
 
     fn zones(range: u64, amount: u64, skip: u64, random: bool) -> ZoneCycle {

@@ -4,8 +4,8 @@ use iolite_model::{Access, Bytes, Jumps};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{DIRECT_ALIGNMENT, Offsets};
-use crate::below;
 use crate::error::WorkloadError;
+use crate::random::below;
 
 /// Where the next operation goes.
 #[derive(Debug, Clone)]

@@ -49,7 +49,7 @@ impl Normal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Purpose, generator};
+    use crate::random::{Purpose, generator};
     use statrs::distribution::ContinuousCDF;
 
     /// Kolmogorov-Smirnov distance to the normal law between the ends, by statrs; 1.95 / sqrt(n) is the 99.9 %

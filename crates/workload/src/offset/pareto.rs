@@ -3,7 +3,7 @@
 use rand_xoshiro::rand_core::Rng;
 
 use crate::error::WorkloadError;
-use crate::unit;
+use crate::random::unit;
 
 /// Ranks of which the first `h` get the share `1 - h` of the draws, and so on within them.
 ///
@@ -46,7 +46,7 @@ impl Pareto {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Purpose, generator};
+    use crate::random::{Purpose, generator};
 
     fn drawn(ranks: u64, h: f64) -> Vec<u64> {
         let pareto = Pareto::new(ranks, h);

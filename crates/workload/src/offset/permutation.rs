@@ -114,7 +114,7 @@ fn scatter(value: u64, (mask, factor): (u64, u64), bound: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Purpose, generator};
+    use crate::random::{Purpose, generator};
     use proptest::prelude::*;
 
     fn permutation(size: u64, seed: u64) -> Permutation {

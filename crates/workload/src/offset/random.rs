@@ -2,7 +2,7 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::below;
+use crate::random::below;
 
 /// Runs of consecutive blocks from uniformly random ones on.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ impl Runs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Purpose, generator};
+    use crate::random::{Purpose, generator};
 
     #[test]
     fn runs_are_consecutive_and_start_anywhere() {

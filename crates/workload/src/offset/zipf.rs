@@ -3,7 +3,7 @@
 use rand_xoshiro::rand_core::Rng;
 
 use crate::error::WorkloadError;
-use crate::unit;
+use crate::random::unit;
 
 /// Ranks 1 to n, rank k with a probability in proportion to 1 / k^theta, in constant memory.
 ///
@@ -91,7 +91,7 @@ fn ln_1p_ratio(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Purpose, generator};
+    use crate::random::{Purpose, generator};
 
     /// 100,000 draws of the first 19 ranks of 1,000 and of all others together, against 1 / k^theta summed up: 19
     /// degrees of freedom, of which 43.82 is the 99.9 % quantile.

@@ -4,8 +4,8 @@ use iolite_model::{HotSpot, Zone, ZoneSize};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
-use crate::below;
 use crate::error::WorkloadError;
+use crate::random::below;
 
 /// Percentages may be typed as decimals: their sum may miss 100 by so much.
 const ROUNDING: f64 = 1e-6;
@@ -192,7 +192,7 @@ fn check_percent(what: &str, percent: f64) -> Result<(), WorkloadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Purpose, generator};
+    use crate::random::{Purpose, generator};
     use iolite_model::Bytes;
 
     fn chance() -> Xoshiro256PlusPlus {
