@@ -116,6 +116,13 @@ fn the_whole_life_of_a_database() {
     assert_eq!(place.ask::<i64>("SELECT count(*) FROM RanRead"), 3);
     assert_eq!(place.ask::<i64>("SELECT sum(Writes) FROM RanWrite"), 480);
     assert_eq!(place.ask::<i64>("SELECT sum(Reads) + sum(Writes) FROM RanIO WHERE ReadPct = 30"), 2000);
+    // What was sampled of the database's counters, from the begin of a phase to its end, is what the phase used.
+    let sampled = "SELECT run, max(value) - min(value) AS syncs FROM reading_value \
+                   WHERE probe = 'database' AND subject = 'SQLite' AND name = 'log_syncs' GROUP BY run";
+    let same =
+        format!("SELECT count(*) FROM ({sampled}) JOIN database_use USING (run) WHERE log_syncs = syncs");
+    assert_eq!(place.ask::<i64>(&same), place.ask::<i64>("SELECT count(*) FROM database_use"));
+    assert!(place.ask::<f64>(&format!("SELECT max(syncs) FROM ({sampled})")) >= 6.0);
     fs::write(place.data().join("mine.db"), "precious").unwrap();
     done(&mut ran(&place, "ranread", "purge", &db, &[]));
     assert_eq!(entries(&place.data()), ["mine.db"]);

@@ -27,7 +27,7 @@ mod waits;
 
 pub use error::{Error, Result};
 pub use instance::{Description, Files, Instance, LockWait};
-pub use monitor::{DatabaseObservation, Monitor, Waited};
+pub use monitor::{DatabaseObservation, LatestCounters, Monitor, Waited};
 #[cfg(feature = "mysql")]
 pub use mysql::Mysql;
 #[cfg(feature = "postgres")]
@@ -36,4 +36,4 @@ pub use server::Server;
 pub use sqlite::Sqlite;
 pub use started::Started;
 pub use url::{DatabaseUrl, without_password};
-pub use waits::{ActiveSession, WAIT_INTERVAL, WaitReader, WaitSampler};
+pub use waits::{ActiveSession, SessionTimes, WAIT_INTERVAL, WaitReader, WaitSampler};

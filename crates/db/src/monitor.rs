@@ -1,7 +1,7 @@
 //! Reads what a database counts, and who waits for whose locks, while sessions are at work.
 
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,22 @@ const LOCKS_EVERY: u32 = 5;
 pub struct Monitor {
     end: Sender<()>,
     thread: JoinHandle<DatabaseObservation>,
+    latest: LatestCounters,
+}
+
+/// What a database's counters were when a [`Monitor`] last read them: reading it never waits for the server.
+#[derive(Debug, Clone, Default)]
+pub struct LatestCounters(Arc<Mutex<Physical>>);
+
+impl LatestCounters {
+    /// The counters, since an arbitrary start of the database's own.
+    pub fn get(&self) -> Physical {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, counters: Physical) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = counters;
+    }
 }
 
 /// What a [`Monitor`] has seen.
@@ -48,8 +64,11 @@ impl Monitor {
     pub fn start(database: Arc<dyn Instance>) -> Option<Monitor> {
         let (end, ended) = mpsc::channel();
         let (ready, is_ready) = mpsc::channel();
+        let latest = LatestCounters::default();
+        let published = latest.clone();
         let thread = thread::Builder::new().name("monitor".into()).spawn(move || {
             let first = database.counters().unwrap_or_default();
+            published.set(first);
             // Nobody waits any more when the run has been given up on.
             let _ = ready.send(());
             let (mut looks, mut locks) = (Looks::new(first), Locks::default());
@@ -60,6 +79,7 @@ impl Monitor {
                 };
                 // A database that does not respond now may do so next time.
                 if let Ok(now) = database.counters() {
+                    published.set(now);
                     looks.look(now, Instant::now());
                 }
                 if last {
@@ -74,7 +94,12 @@ impl Monitor {
         let thread = thread.ok()?;
         // What sessions do is counted from before their first operation.
         is_ready.recv().ok()?;
-        Some(Monitor { end, thread })
+        Some(Monitor { end, thread, latest })
+    }
+
+    /// The counters as it has last read them, also after it has ended.
+    pub fn latest(&self) -> LatestCounters {
+        self.latest.clone()
     }
 
     /// Reads for the last time, and returns what was seen.

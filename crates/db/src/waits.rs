@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ const KEPT: usize = 20;
 const STATEMENT: usize = 120;
 /// Different waits, statements and the like that are counted: beyond, they are no longer distinguished.
 const DIFFERENT: usize = 4096;
+/// Different waits whose times are kept apart.
+const TIMED: usize = 32;
 /// How long the last sample may take when the sampler is to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -47,18 +50,49 @@ pub trait WaitReader: Send {
 pub struct WaitSampler {
     end: Sender<()>,
     done: mpsc::Receiver<WaitsFound>,
+    times: SessionTimes,
     _thread: JoinHandle<()>,
+}
+
+/// Time that sessions have spent in each wait (and on a CPU) since a [`WaitSampler`] began, in seconds, summed over the sessions:
+/// what it grows by in a second is the average number of sessions in that wait.
+#[derive(Debug, Clone, Default)]
+pub struct SessionTimes(Arc<Mutex<BTreeMap<String, f64>>>);
+
+impl SessionTimes {
+    /// The times by wait. Reading them never waits for the server.
+    pub fn get(&self) -> Vec<(String, f64)> {
+        let times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        times.iter().map(|(wait, seconds)| (wait.clone(), *seconds)).collect()
+    }
+
+    /// Each of these sessions has been in its wait for so long. Waits that are new when there are many already are `other`.
+    fn add(&self, sessions: &[ActiveSession], passed: Duration) {
+        let mut times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for session in sessions {
+            let known = times.len() < TIMED || times.contains_key(&session.wait);
+            let wait = if known { &session.wait } else { "other" };
+            *times.entry(wait.to_owned()).or_default() += passed.as_secs_f64();
+        }
+    }
 }
 
 impl WaitSampler {
     /// Begins to sample; `None` where no thread can be started.
     pub fn start(reader: Box<dyn WaitReader>, interval: Duration) -> Option<WaitSampler> {
         let ((end, ended), (found, done)) = (mpsc::channel(), mpsc::channel());
+        let times = SessionTimes::default();
+        let published = times.clone();
         let sampler = thread::Builder::new().name("waits".into()).spawn(move || {
             // Nobody listens where the run was given up.
-            let _ = found.send(sample(reader, interval, &ended));
+            let _ = found.send(sample(reader, interval, &published, &ended));
         });
-        sampler.ok().map(|thread| WaitSampler { end, done, _thread: thread })
+        sampler.ok().map(|thread| WaitSampler { end, done, times, _thread: thread })
+    }
+
+    /// The times that sessions spent so far, also after it has ended.
+    pub fn times(&self) -> SessionTimes {
+        self.times.clone()
     }
 
     /// Ends it; what it has seen. `None` where the server does not respond any more.
@@ -69,9 +103,14 @@ impl WaitSampler {
     }
 }
 
-fn sample(mut reader: Box<dyn WaitReader>, interval: Duration, ended: &mpsc::Receiver<()>) -> WaitsFound {
+fn sample(
+    mut reader: Box<dyn WaitReader>,
+    interval: Duration,
+    times: &SessionTimes,
+    ended: &mpsc::Receiver<()>,
+) -> WaitsFound {
     let (began, mut tally, mut next) = (Instant::now(), Tally::default(), interval);
-    let mut failure = None;
+    let (mut failure, mut sampled) = (None, began);
     while failure.is_none() {
         let wait = next.saturating_sub(began.elapsed());
         if !matches!(ended.recv_timeout(wait), Err(RecvTimeoutError::Timeout)) {
@@ -79,7 +118,11 @@ fn sample(mut reader: Box<dyn WaitReader>, interval: Duration, ended: &mpsc::Rec
         }
         let asked = Instant::now();
         match reader.read() {
-            Ok(sessions) => tally.add(&sessions),
+            Ok(sessions) => {
+                tally.add(&sessions);
+                times.add(&sessions, asked - sampled);
+                sampled = asked;
+            }
             Err(error) => failure = Some(error.to_string()),
         }
         tally.spent += asked.elapsed();

@@ -111,6 +111,30 @@ pub struct Physical {
 }
 
 impl Physical {
+    /// All counts by their names, as in SQL.
+    pub const fn named(&self) -> [(&'static str, Option<u64>); 8] {
+        let Physical {
+            data_reads,
+            data_read_bytes,
+            data_writes,
+            data_write_bytes,
+            data_syncs,
+            log_writes,
+            log_write_bytes,
+            log_syncs,
+        } = *self;
+        [
+            ("data_reads", data_reads),
+            ("data_read_bytes", data_read_bytes),
+            ("data_writes", data_writes),
+            ("data_written_bytes", data_write_bytes),
+            ("data_syncs", data_syncs),
+            ("log_writes", log_writes),
+            ("log_written_bytes", log_write_bytes),
+            ("log_syncs", log_syncs),
+        ]
+    }
+
     /// What was added since `earlier`, a reading of the same database. A counter that went back (the server was started
     /// anew) is not known.
     pub fn since(&self, earlier: &Physical) -> Physical {

@@ -1,9 +1,9 @@
 //! One thread that reads all probes at regular instants of the run's clock.
 
-use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use std::{io, mem};
 
 use iolite_model::{Event, Nanos, Reading, ReadingValue, Sink, Warning};
 use iolite_sys::clock::{Clock, thread_time};
@@ -48,9 +48,19 @@ pub struct RunClock {
 /// A probe that fails is one [`Warning::ProbeFailed`] per run, and is tried again at each instant.
 #[derive(Debug)]
 pub struct Sampler {
-    end: Sender<()>,
+    orders: Sender<Order>,
     ended: Receiver<()>,
     thread: JoinHandle<()>,
+}
+
+/// What the thread is asked for while it waits for the next instant.
+enum Order {
+    /// Reads this probe too, now for the first time.
+    Add(Box<dyn Probe>),
+    /// Reads the probe of this name for the last time.
+    Remove(&'static str),
+    /// Ends.
+    End,
 }
 
 impl Sampler {
@@ -67,7 +77,7 @@ impl Sampler {
         sink: impl Sink + 'static,
     ) -> io::Result<Sampler> {
         assert!(schedule.interval.0 > 0, "an interval of no length has no next instant");
-        let (end, called) = mpsc::channel();
+        let (orders, called) = mpsc::channel();
         let (at_end, ended) = mpsc::channel();
         let (ready, is_ready) = mpsc::channel();
         let thread = thread::Builder::new().name("sampler".into()).spawn(move || {
@@ -75,8 +85,13 @@ impl Sampler {
             sampling.sample();
             // Nobody waits any more when the run was given up.
             let _ = ready.send(());
-            while let Err(RecvTimeoutError::Timeout) = called.recv_timeout(sampling.wait()) {
-                sampling.tick();
+            loop {
+                match called.recv_timeout(sampling.wait()) {
+                    Err(RecvTimeoutError::Timeout) => sampling.tick(),
+                    Ok(Order::Add(probe)) => sampling.add(probe),
+                    Ok(Order::Remove(name)) => sampling.remove(name),
+                    Ok(Order::End) | Err(RecvTimeoutError::Disconnected) => break,
+                }
             }
             sampling.sample();
             drop(sampling);
@@ -84,13 +99,24 @@ impl Sampler {
         })?;
         // A probe that hangs at once holds up neither the run nor its readings' consumers.
         let _ = is_ready.recv_timeout(PATIENCE);
-        Ok(Sampler { end, ended, thread })
+        Ok(Sampler { orders, ended, thread })
+    }
+
+    /// Reads another probe from now on: for example the counters of a database while a phase runs in it.
+    pub fn add(&self, probe: Box<dyn Probe>) {
+        // It has died already where this is not heard.
+        let _ = self.orders.send(Order::Add(probe));
+    }
+
+    /// Reads the probe of this name for the last time.
+    pub fn remove(&self, name: &'static str) {
+        let _ = self.orders.send(Order::Remove(name));
     }
 
     /// Reads the probes for the last time and ends the thread. A warning where a probe hangs: the thread is then left behind.
     pub fn finish(self) -> Option<Warning> {
         // It has died already where this is not heard.
-        let _ = self.end.send(());
+        let _ = self.orders.send(Order::End);
         match self.ended.recv_timeout(PATIENCE) {
             Err(RecvTimeoutError::Timeout) => Some(Warning::ProbeFailed {
                 probe: "sampler".into(),
@@ -126,9 +152,31 @@ struct Watched {
     failed: bool,
 }
 
+impl Watched {
+    fn new(probe: Box<dyn Probe>) -> Watched {
+        Watched { probe, failed: false }
+    }
+
+    fn read(&mut self, clock: RunClock, sink: &mut impl Sink) {
+        let name = self.probe.name();
+        match self.probe.read() {
+            Ok(subjects) => {
+                let at = clock.at();
+                subjects.into_iter().for_each(|subject| emit(sink, name, at, subject));
+            }
+            Err(error) => {
+                if !self.failed {
+                    sink.event(&Event::Warning(failure(name, &error)));
+                }
+                self.failed = true;
+            }
+        }
+    }
+}
+
 impl<S: Sink> Sampling<S> {
     fn new(probes: Vec<Box<dyn Probe>>, schedule: Schedule, clock: RunClock, sink: S) -> Sampling<S> {
-        let probes = probes.into_iter().map(|probe| Watched { probe, failed: false }).collect();
+        let probes = probes.into_iter().map(Watched::new).collect();
         let now = clock.elapsed();
         let next = following(now, schedule.interval.0);
         Sampling {
@@ -179,21 +227,22 @@ impl<S: Sink> Sampling<S> {
         thread_time().saturating_sub(self.cpu_before)
     }
 
+    fn add(&mut self, probe: Box<dyn Probe>) {
+        let mut watched = Watched::new(probe);
+        watched.read(self.clock, &mut self.sink);
+        self.probes.push(watched);
+    }
+
+    fn remove(&mut self, name: &str) {
+        let (mut removed, kept) =
+            mem::take(&mut self.probes).into_iter().partition::<Vec<_>, _>(|one| one.probe.name() == name);
+        removed.iter_mut().for_each(|watched| watched.read(self.clock, &mut self.sink));
+        self.probes = kept;
+    }
+
     fn sample(&mut self) {
         for watched in &mut self.probes {
-            let name = watched.probe.name();
-            match watched.probe.read() {
-                Ok(subjects) => {
-                    let at = self.clock.at();
-                    subjects.into_iter().for_each(|subject| emit(&mut self.sink, name, at, subject));
-                }
-                Err(error) => {
-                    if !watched.failed {
-                        self.sink.event(&Event::Warning(failure(name, &error)));
-                    }
-                    watched.failed = true;
-                }
-            }
+            watched.read(self.clock, &mut self.sink);
         }
         let values = vec![
             ReadingValue::counter("cpu_seconds", self.cpu() as f64 / 1e9),
@@ -287,6 +336,34 @@ mod tests {
         assert!(values.len() >= 4 && readings.is_sorted_by(|one, next| one.at < next.at), "{readings:?}");
         let [Warning::ProbeFailed { probe, reason }] = warnings.as_slice() else { panic!("{warnings:?}") };
         assert_eq!((probe.as_str(), reason.as_str()), ("failing", "no such counter"));
+    }
+
+    #[test]
+    fn a_probe_is_added_and_removed_while_others_are_read() {
+        let (sender, events) = mpsc::channel();
+        let (read, was_read) = mpsc::channel();
+        let schedule = Schedule { interval: Nanos(3_600 * Nanos::SECOND.0), max_cpu: None };
+        let clock = RunClock::starting_now();
+        let sampler = Sampler::start(vec![counting()], schedule, clock, Passed(sender)).unwrap();
+        let mut count = 0.0;
+        sampler.add(probe_from("added", move || {
+            count += 1.0;
+            let _ = read.send(());
+            Ok(vec![Subject::host(vec![ReadingValue::counter("reads", count)])])
+        }));
+        was_read.recv_timeout(Duration::from_secs(60)).unwrap();
+        sampler.remove("added");
+        was_read.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!(sampler.finish(), None);
+        let readings: Vec<Reading> = events
+            .into_iter()
+            .filter_map(|event| if let Event::Reading(reading) = event { Some(reading) } else { None })
+            .collect();
+        let of = |probe: &str| -> Vec<f64> {
+            readings.iter().filter(|one| one.probe == probe).filter_map(|one| one.value("reads")).collect()
+        };
+        assert_eq!(of("added"), [1.0, 2.0], "once when added, once when removed, and not after that");
+        assert_eq!(of("counting"), [1.0, 2.0], "at the start and at the end");
     }
 
     #[test]

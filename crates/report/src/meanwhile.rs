@@ -19,6 +19,8 @@ pub(crate) fn text(run: &Run, style: Style) -> String {
     lines.extend(pressure(run).map(|text| line(styler, "stalled", text)));
     lines.extend(memory(run).map(|text| line(styler, "memory", text)));
     lines.extend(devices(run).into_iter().map(|(name, text)| line(styler, &styler.clean(name), text)));
+    lines.extend(databases(run).into_iter().map(|(name, text)| line(styler, &styler.clean(name), text)));
+    lines.extend(waits(run).map(|text| line(styler, "sessions", text)));
     lines.extend(cost(run).map(|text| line(styler, "sampling", text)));
     if lines.is_empty() {
         return String::new();
@@ -89,6 +91,44 @@ fn devices(run: &Run) -> Vec<(&str, String)> {
     all.into_iter().take(DEVICES).map(|(_, name, text)| (name, text)).collect()
 }
 
+/// What each database counted, over the time in which phases ran in it.
+fn databases(run: &Run) -> Vec<(&str, String)> {
+    let of = |(probe, name, readings)| {
+        let (first, last) = ends(readings).filter(|_| probe == "database")?;
+        let counted = |counter: &str, of: &str| Some(format!("{:.0} {of}/s", last.rate(first, counter)?));
+        let parts: Vec<String> = [
+            counted("data_reads", "reads"),
+            counted("data_writes", "writes of data"),
+            counted("log_writes", "writes of the log"),
+            counted("log_syncs", "syncs of the log"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        (!parts.is_empty()).then(|| (name, parts.join(", ")))
+    };
+    run.readings.series().filter_map(of).collect()
+}
+
+/// What sessions of a database spent their time in: average numbers of sessions, the largest first.
+fn waits(run: &Run) -> Option<String> {
+    let all: Vec<_> = run.readings.series().filter(|(probe, ..)| *probe == "waits").collect();
+    let instants = |readings: &[Reading]| Some((readings.first()?.at.0, readings.last()?.at.0));
+    let (from, to) = all
+        .iter()
+        .filter_map(|(_, _, readings)| instants(readings))
+        .reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;
+    let seconds = Some(to - from).filter(|&passed| passed > 0)? as f64 / 1e9;
+    // A wait that appears later began at none.
+    let spent = |readings: &[Reading]| readings.last().and_then(|last| last.value("session_seconds"));
+    let mut waits: Vec<(f64, &str)> =
+        all.iter().filter_map(|(_, name, readings)| Some((spent(readings)? / seconds, *name))).collect();
+    waits.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let parts: Vec<String> =
+        waits.iter().take(DEVICES).map(|(sessions, name)| format!("{sessions:.2} in {name}")).collect();
+    (!parts.is_empty()).then(|| format!("on average {}", parts.join(", ")))
+}
+
 /// What sampling itself has cost.
 fn cost(run: &Run) -> Option<String> {
     let (first, last) = ends(run.readings.of("sampler", ""))?;
@@ -128,6 +168,11 @@ mod tests {
                 "vda",
                 &[("reads", 10.0 * at), ("read_bytes", 40960.0 * at), ("busy_seconds", 0.5 * at)],
             );
+            read("database", "PostgreSQL", &[("data_reads", 100.0 * at), ("log_syncs", 20.0 * at)]);
+            read("waits", "IO:DataFileRead", &[("session_seconds", 1.5 * at)]);
+            if second > 1 {
+                read("waits", "CPU", &[("session_seconds", at - 1.0)]);
+            }
             read("device", "idle", &[("reads", 7.0), ("busy_seconds", 0.0)]);
             read("sampler", "", &[("cpu_seconds", 0.0005 * at), ("skipped", 0.0)]);
         }
@@ -144,6 +189,8 @@ mod tests {
             "12.5 % for I/O",
             "16 KiB dirty",
             "10 reads/s (40 KiB/s), 0 writes/s (0 B/s), 50.0 % busy",
+            "PostgreSQL 100 reads/s, 20 syncs of the log/s",
+            "on average 1.50 in IO:DataFileRead, 0.75 in CPU",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }

@@ -97,6 +97,20 @@ impl Events {
         }
     }
 
+    /// Reads another probe too until [`unwatch`](Events::unwatch), now for the first time.
+    pub(crate) fn watch(&self, probe: Box<dyn Probe>) {
+        if let Some(sampling) = &self.sampling {
+            sampling.sampler.add(probe);
+        }
+    }
+
+    /// Reads the probe of this name for the last time.
+    pub(crate) fn unwatch(&self, name: &'static str) {
+        if let Some(sampling) = &self.sampling {
+            sampling.sampler.remove(name);
+        }
+    }
+
     /// Passes on what the sampler has read; at the run's end its last readings too.
     fn take_readings(&mut self, last: bool) {
         let Some(Sampling { sampler, events }) = self.sampling.take() else { return };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use iolite_db::{Instance, Monitor, Waited};
+use iolite_db::{Instance, LatestCounters, Monitor, Waited};
 use iolite_model::{DatabaseUse, DeviceCounters, Nanos};
 use iolite_observe::{LeafCounters, busy_cpu};
 use iolite_sys::usage;
@@ -30,6 +30,11 @@ impl Counted {
             tool: usage::of_this_process().unwrap_or_default(),
             host: busy_cpu(),
         }
+    }
+
+    /// The database's counters as they are read from here on.
+    pub(super) fn latest(&self) -> Option<LatestCounters> {
+        self.monitor.as_ref().map(Monitor::latest)
     }
 
     /// What was counted since, and the waits for locks that lasted, the longest first.

@@ -4,6 +4,7 @@ mod ask;
 mod counted;
 mod layers;
 mod own;
+mod probes;
 mod ran;
 mod site;
 mod storage;

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use iolite_db::Error;
+use iolite_db::{Error, Monitor};
 use iolite_engine::Control;
 use iolite_model::{Bytes, Nanos, Task, Warning};
 use iolite_observe::{CacheProbe, LeafCounters};
 use iolite_oltp::ran::{Adapter, RanSqlite, run_db_task};
 use iolite_suites::{Check, DatabaseSize};
 
+use super::probes;
 use crate::drive::{Environment, no_database};
 use crate::patience::{GaveUp, patiently};
 use crate::session::Session;
@@ -66,6 +67,9 @@ pub(super) struct OwnDatabase {
     database: Arc<dyn Adapter>,
 }
 
+/// Its engine, as its readings name it.
+const ENGINE: &str = "SQLite";
+
 /// As long as it takes: the user can interrupt.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
@@ -99,7 +103,13 @@ impl OwnDatabase {
             // What settling wrote is not the phase's. The database runs within this program, and its commits are durable: what the
             // devices do beyond its I/O is others', however many pages and blocks of log a set takes.
             let probe = CacheProbe::start(counters.as_ref(), None).on(&storage).synchronised();
-            let outcome = run_db_task(database, &task, number, clock, control, events)?;
+            let monitor = Monitor::start(database.instance());
+            let latest = monitor.as_ref().map(Monitor::latest);
+            latest.into_iter().for_each(|latest| events.watch(probes::counters(ENGINE.into(), latest)));
+            let outcome = run_db_task(database, &task, number, clock, control, events);
+            monitor.map(Monitor::finish);
+            events.unwatch(probes::DATABASE);
+            let outcome = outcome?;
             let (read, written) = events.run().requested(number);
             Ok((outcome, Some(probe.finish(read, written))))
         });

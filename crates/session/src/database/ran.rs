@@ -48,7 +48,8 @@ impl RanDatabase {
         let instance = database.instance();
         let storage = DatabaseStorage::find(&url, instance.as_ref())?;
         let limits = WriteLimits::default();
-        let site = Site { instance, storage, durability: settings.durability, limits };
+        let engine = description.instance.engine.clone();
+        let site = Site { engine, instance, storage, durability: settings.durability, limits };
         Ok(RanDatabase { url, database, description, client_timed, timed_by, sizes, site })
     }
 

@@ -11,6 +11,7 @@ use iolite_observe::CacheProbe;
 use iolite_sys::clock::Clock;
 
 use super::counted::Counted;
+use super::probes;
 use super::storage::DatabaseStorage;
 use super::write_watch::{RunningWatch, WriteWatch};
 use crate::ending::describe;
@@ -21,6 +22,8 @@ use crate::writes::WriteLimits;
 
 /// A database in which phases run, with the storage beneath.
 pub(super) struct Site {
+    /// Name of the engine.
+    pub(super) engine: String,
     /// The database.
     pub(super) instance: Arc<dyn Instance>,
     /// What is beneath.
@@ -54,7 +57,7 @@ impl Site {
         record: Record,
         work: impl FnOnce(u32, Clock, &Control, &mut Events) -> anyhow::Result<Outcome>,
     ) -> (u32, Vec<Waited>) {
-        let Site { instance, storage, durability, limits } = self;
+        let Site { engine, instance, storage, durability, limits } = self;
         let mut lock_waits = Vec::new();
         let (mut watched, name) = (None, task.name().to_owned());
         let watch =
@@ -64,10 +67,13 @@ impl Site {
                 events.event(&Event::Database(Box::new(facts)));
             }
             let counted = Counted::start(storage, instance.clone());
+            let latest = counted.latest();
+            latest.into_iter().for_each(|latest| events.watch(probes::counters(engine.clone(), latest)));
             let watch = watch.map(|watch| watch.start(control.clone(), number));
             // A server that does not show its sessions to this user is measured without.
             let reader = instance.wait_reader().ok().flatten().filter(|_| record.samples_waits);
             let sampler = reader.and_then(|reader| WaitSampler::start(reader, WAIT_INTERVAL));
+            sampler.iter().for_each(|sampler| events.watch(probes::waits(sampler.times())));
             let probe = CacheProbe::start(storage.data.as_deref(), None);
             let done = work(number, clock, control, events);
             watched = watch.map(RunningWatch::finish);
@@ -83,6 +89,8 @@ impl Site {
                 (used.database.data_reads, used.database.data_read_bytes) = (None, None);
             }
             let waits = sampler.and_then(WaitSampler::finish);
+            // What they have read last stays to be read: these are the values at the phase's end.
+            [probes::DATABASE, probes::WAITS].into_iter().for_each(|probe| events.unwatch(probe));
             events.event(&Event::DatabaseUse(Box::new(used)));
             if let Some(waits) = &waits {
                 events.conclude(Concluded::of_phase(number, waits));

@@ -40,7 +40,8 @@ impl TprocCSite {
         let instance = database.instance();
         let description = instance.describe(durability)?;
         let storage = DatabaseStorage::find(&url, instance.as_ref())?;
-        let site = Site { instance, storage, durability, limits: WriteLimits::default() };
+        let engine = description.engine.clone();
+        let site = Site { engine, instance, storage, durability, limits: WriteLimits::default() };
         let kinds = tproc_c::kinds()?;
         Ok(TprocCSite { url, database, layout, description, kinds, site })
     }

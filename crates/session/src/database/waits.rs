@@ -8,6 +8,7 @@ use iolite_model::{Concluded, Durability, Nanos, Storage};
 use iolite_oltp::tproc_c;
 use iolite_suites::SingleStep;
 
+use super::probes;
 use super::storage::DatabaseStorage;
 use crate::drive::Environment;
 use crate::patience::pause;
@@ -50,10 +51,13 @@ impl Environment<SingleStep<Nanos>> for WaitsWatch {
         time: Nanos,
     ) -> anyhow::Result<()> {
         session.events().message("watching the sessions of the database");
-        pause(session.control(), time);
         let sampler =
             self.sampler.take().context("the sessions have been watched already, which is a bug")?;
-        let Some(found) = sampler.finish() else { bail!("{} has stopped responding", self.url) };
+        session.events().watch(probes::waits(sampler.times()));
+        pause(session.control(), time);
+        let found = sampler.finish();
+        session.events().unwatch(probes::WAITS);
+        let Some(found) = found else { bail!("{} has stopped responding", self.url) };
         session.conclude(Concluded::of(&found));
         match found.failure {
             Some(failure) => bail!(failure),
