@@ -11,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
         Ok(document) => {
             let text = print::job_file(&document).expect("what was read can be printed");
             let again = job_file::read("job.fio", text.as_bytes(), &context).expect("what is printed can be read");
-            assert_eq!(told(&document), told(&again));
+            assert_eq!(settings_of(&document), settings_of(&again));
             common::planned(&Invocation::default(), &[document]);
         }
         Err(problem) => {
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// The sections without their places.
-fn told(document: &Document) -> Vec<(&str, Vec<(&str, Option<&str>)>)> {
+fn settings_of(document: &Document) -> Vec<(&str, Vec<(&str, Option<&str>)>)> {
     let sections = document.sections.iter();
     sections
         .map(|section| {

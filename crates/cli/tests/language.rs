@@ -97,13 +97,13 @@ fn found(name: &str, text: &str) -> Vec<String> {
     places
 }
 
-/// The sources of a crate, its tests included.
-fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
+/// The files below a directory that end so, tests included.
+fn sources(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        if path.is_dir() && !path.ends_with("target") {
+            sources(&path, ending, found);
+        } else if path.extension().is_some_and(|extension| extension == ending) {
             found.push(path);
         }
     }
@@ -195,8 +195,9 @@ fn words(name: &str, text: &str) -> Vec<String> {
 #[test]
 fn comments_texts_and_names_are_in_plain_technical_english() {
     let mut files = Vec::new();
-    sources(&root().join("crates"), &mut files);
+    sources(&root().join("crates"), "rs", &mut files);
     assert!(files.len() > 500, "{}", files.len());
+    sources(&root().join("fuzz"), "rs", &mut files);
     let mut places = Vec::new();
     for file in files.into_iter().filter(|file| !file.ends_with("cli/tests/language.rs")) {
         let parts = parts(&fs::read_to_string(&file).unwrap());
@@ -206,6 +207,25 @@ fn comments_texts_and_names_are_in_plain_technical_english() {
             places.extend(words(&shown, text));
         }
         places.extend(names(&shown, &parts.code));
+    }
+    assert!(places.is_empty(), "{}", places.join("\n"));
+}
+
+/// What is neither Rust nor a document, as a whole: descriptions of crates, routines of databases, scripts.
+#[test]
+fn manifests_routines_and_scripts_are_in_plain_technical_english() {
+    let mut files = vec![root().join("CONTRIBUTING.md"), root().join("Makefile")];
+    for ending in ["toml", "m", "sql", "js", "css"] {
+        sources(&root().join("crates"), ending, &mut files);
+    }
+    assert!(files.iter().any(|file| file.ends_with("iolite.m")) && files.len() > 20, "{files:?}");
+    files.extend(fs::read_dir(root().join(".ci")).unwrap().map(|entry| entry.unwrap().path()));
+    let mut places = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let shown = file.strip_prefix(root()).unwrap().display().to_string();
+        places.extend(found(&shown, &text));
+        places.extend(words(&shown, &text));
     }
     assert!(places.is_empty(), "{}", places.join("\n"));
 }

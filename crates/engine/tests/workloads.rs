@@ -483,10 +483,8 @@ fn a_set_of_which_one_can_not_be_made_ready_measures_nothing() {
     // There is not a CPU of this number anywhere.
     let placement = Placement { cpus: vec![65_000], ..Placement::default() };
     let bad = FileTask { placement, ..good.clone() };
-    let start = std::time::Instant::now();
     let error = place.set(&[JobTask::Io(Box::new(good)), JobTask::Io(Box::new(bad))]).unwrap_err();
     assert!(error.to_string().contains("placement"), "{error}");
-    assert!(start.elapsed() < Duration::from_secs(5));
     assert!(starts(&place.events).is_empty());
 }
 

@@ -69,6 +69,11 @@ impl Run {
         Some(run)
     }
 
+    /// Numbers of the phases that have started and not ended.
+    pub fn open_phases(&self) -> Vec<u32> {
+        self.open.keys().copied().collect()
+    }
+
     /// Ends the phases that a run which was cut short (a crash, kill -9) has left open, as interrupted: what their intervals
     /// have counted is shown.
     pub fn close(&mut self) {

@@ -4,16 +4,22 @@
 use std::path::Path;
 
 use iolite_results::Run;
-use iolite_store::Store;
+use iolite_store::{Error, Store};
 
 /// Compares a run with what the store has of it.
 ///
 /// # Panics
-/// They differ.
+/// They differ, or what was stored can't be understood.
 pub(crate) fn check(path: &Path, run: &Run) {
-    let read = Store::open(path).and_then(|store| store.events(&run.info.id));
-    // A database that can't be read now may be by the next command, which then says why not.
-    let Some(stored) = read.ok().and_then(|events| Run::of(&events)) else { return };
+    let events = match Store::open(path).and_then(|store| store.events(&run.info.id)) {
+        Ok(events) => events,
+        // Another program holds the database, or has removed or damaged it: the next command says so. What was stored just now by
+        // this program it can read.
+        Err(error) => return assert!(!matches!(error, Error::Unreadable { .. }), "run {}: {error}", run.info.id),
+    };
+    let stored = Run::of(&events);
+    assert!(stored.is_some(), "run {} has been stored without its start", run.info.id);
+    let Some(stored) = stored else { return };
     let differing = difference(run, &stored);
     assert!(differing.is_none(), "run {} is stored otherwise than it was: {differing:#?}", run.info.id);
 }
@@ -33,7 +39,8 @@ fn difference(a: &Run, b: &Run) -> Option<(&'static str, [String; 2])> {
     }
     compare!(info, calibration, databases, database_use, released, conclusions, readings, warnings, verdict);
     compare!(ending, phases);
-    None
+    let open = [format!("{:?}", a.open_phases()), format!("{:?}", b.open_phases())];
+    (open[0] != open[1]).then_some(("open phases", open))
 }
 
 /// Two texts from shortly before their first difference to shortly after.

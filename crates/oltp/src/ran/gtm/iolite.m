@@ -1,4 +1,4 @@
-iolite	; Work within the database for iolite: commands are lines of standard input, answers lines of standard output.
+iolite	; Work within the database for iolite: commands are lines of standard input, responses are lines of standard output.
 	; Variables are not NEWed: the error trap answers from whatever level it happened in.
 	;
 serve	; Answers commands until standard input ends
@@ -7,7 +7,7 @@ serve	; Answers commands until standard input ends
 	set noise="/dev/urandom",largest=1048576
 	goto next
 	;
-trap	; An error: what was begun is rolled back, and what was done is told before it
+trap	; An error: what was begun is rolled back, and what was done is reported before it
 	set status=$zstatus,$ecode=""
 	use $principal
 	trollback:$tlevel
@@ -89,16 +89,16 @@ dobatch	; LIMIT WIDTH BATCH GLOBAL;CYCLES, the limit in microseconds: see wire.r
 	. if kind="S" do sets if 1
 	. else  do reads
 	. set count=count+1,out(count)=o,p=e
-	do tell
+	do report
 	if $data(wrote) set journal=$view("JNLACTIVE","DEFAULT") kill wrote
 	set reply=began_" "_journal
 	quit
 	;
-lost	; An error in a batch: tells the cycles that were whole
+lost	; An error in a batch: reports the cycles that were whole
 	set status=$zstatus,$ecode="",$etrap="zgoto "_base_":trap^iolite"
 	use $principal
 	trollback:$tlevel
-	do tell
+	do report
 	write "done "_began_" error "_$translate(status,$char(10,13),"  "),!
 	goto next
 	;
@@ -122,7 +122,7 @@ reads	; Blocks, each the last where the time is over
 	. set ts=$zut,random=^RanReadBlock(s),te=$zut,o=o_" "_(ts-t)_","_(te-ts),t=te
 	quit
 	;
-tell	; A line for every so many cycles
+report	; A line for every so many cycles
 	set z=""
 	for i=1:1:count set z=z_out(i)_"|" if $length(z)>8000 write z,! set z=""
 	if z'="" write z,!
