@@ -403,7 +403,7 @@ fn the_import_check_finds_circles_and_ways_through_the_root() {
 /// What only those who measure or decide have a use for, and where that is done. cli turns arguments into options, begins a session,
 /// has it drive a procedure, and prints the run: it needs none of these words. That it does not depend on the crates `stats`, `workers` and
 /// `workload` is held by their absence in its row of ARCHITECTURE.md.
-const MEASURING: [(&str, &str); 21] = [
+const MEASURING: [(&str, &str); 27] = [
     ("Instant", "time is taken in session and below"),
     ("thread::spawn", "threads are started in session and below"),
     ("thread::Builder", "threads are started in session and below"),
@@ -420,6 +420,12 @@ const MEASURING: [(&str, &str); 21] = [
     ("tproc_c::check", "a check is a step of a procedure"),
     ("CacheProbe", "session reads counters around a phase"),
     ("LeafCounters", "session reads counters around a phase"),
+    ("DiskProbe", "session counts what the host does while phases run"),
+    ("CpuIdle", "session counts what the host does while phases run"),
+    ("IoScheduler", "session switches schedulers, and back"),
+    ("errno", "session finds the number of an error"),
+    ("EINVAL", "session finds the number of an error"),
+    ("raw_os_error", "session finds the number of an error"),
     ("Monitor", "session reads counters around a phase"),
     ("WaitSampler", "session samples what sessions wait for"),
     ("of_phase(", "what is concluded of a phase is recorded by who measured it"),

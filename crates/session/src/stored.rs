@@ -15,7 +15,9 @@ pub(crate) fn check(path: &Path, run: &Run) {
         Ok(events) => events,
         // Another program holds the database, or has removed or damaged it: the next command says so. What was stored just now by
         // this program it can read.
-        Err(error) => return assert!(!matches!(error, Error::Unreadable { .. }), "run {}: {error}", run.info.id),
+        Err(error) => {
+            return assert!(!matches!(error, Error::Unreadable { .. }), "run {}: {error}", run.info.id);
+        }
     };
     let stored = Run::of(&events);
     assert!(stored.is_some(), "run {} has been stored without its start", run.info.id);

@@ -16,11 +16,10 @@ use iolite_fio::language::plan::Plan;
 use iolite_fio::language::{Invocation, Thread};
 use iolite_fio::output::logs::{AggregateLog, LogWriter};
 use iolite_fio::output::{FioEnd, JobResult, Results};
-use iolite_model::{Bytes, Concluded, Ending, Event, JobTask, RunInfo, Sink, Storage, Task, WritePlan};
-use iolite_observe::{CpuIdle, DiskProbe};
+use iolite_model::{Bytes, Concluded, Ending, JobTask, RunInfo, Sink, Storage, Task, WritePlan};
 use iolite_report::LiveKind;
 use iolite_results::RunRequest;
-use iolite_session::{Events, Session, Setup, WriteLimits, unix_now};
+use iolite_session::{Events, HostUse, Session, Setup, WriteLimits, unix_now};
 
 use super::debug;
 use super::environment::{self, Shell};
@@ -82,8 +81,8 @@ fn perform(
     let mut shell = Shell::default();
     // What has failed is part of the jobs' results.
     let _ = session.drive(&mut job, &mut shell);
-    let disks = listeners.disks.take().map(DiskProbe::finish).unwrap_or_default();
-    let idle = listeners.idle.finish();
+    let (disks, cpus) = listeners.host.finish();
+    let idle = listeners.idle.finish(cpus);
     let concluded = job.conclude(session.run(), unix_now());
     concluded.into_iter().for_each(|concluded| session.conclude(concluded));
     session.conclude(Concluded::of(&FioEnd { ended_unix: unix_now(), disks, idle }));
@@ -198,8 +197,7 @@ struct Listeners {
     logs: Option<Shared<LogWriter>>,
     bandwidth: Option<Shared<AggregateLog>>,
     status: Option<Status>,
-    /// Counts while threads run: neither while files are laid out nor between the sets.
-    disks: Shared<DiskProbe>,
+    host: HostUse,
     idle: IdleProfiler,
 }
 
@@ -250,8 +248,8 @@ impl Listeners {
             logs.then(|| Shared::of(LogWriter::new(threads.iter().map(|thread| (thread.number, thread)))));
         let watchers = Watchers::new(Box::new(Phases(control.clone())), logs.clone());
         let bandwidth = invocation.bandwidth_log.then(|| Shared::of(AggregateLog::new(Path::new("."))));
-        let disks = Shared::of(DiskProbe::find(paths::reported(threads).iter().map(PathBuf::as_path)));
-        Listeners { watchers, logs, bandwidth, status: None, disks, idle: IdleProfiler::new(invocation) }
+        let host = HostUse::of(paths::reported(threads).iter().map(PathBuf::as_path));
+        Listeners { watchers, logs, bandwidth, status: None, host, idle: IdleProfiler::new(invocation) }
     }
 
     fn listen(&self, events: &mut Events) {
@@ -260,9 +258,8 @@ impl Listeners {
         let logs = self.logs.iter().cloned().map(|logs| Box::new(logs) as Box<dyn Sink>);
         let bandwidth = self.bandwidth.iter().cloned().map(|log| Box::new(log) as Box<dyn Sink>);
         let status = self.status.iter().cloned().map(|status| Box::new(status) as Box<dyn Sink>);
-        let counters = Counters { disks: self.disks.clone(), idle: self.idle.probe.clone(), running: 0 };
-        let counters = std::iter::once(Box::new(counters) as Box<dyn Sink>);
-        logs.chain(bandwidth).chain(status).chain(counters).for_each(|listener| events.listen(listener));
+        let host = std::iter::once(Box::new(self.host.clone()) as Box<dyn Sink>);
+        logs.chain(bandwidth).chain(status).chain(host).for_each(|listener| events.listen(listener));
     }
 
     /// Closes the logs; what could not be written is reported.
@@ -271,33 +268,5 @@ impl Listeners {
         let bandwidth = self.bandwidth.as_ref().and_then(Shared::take).map(|log| log.finish());
         let failures = [logs, bandwidth].into_iter().flatten().filter_map(Result::err);
         failures.flatten().map(|error| error.to_string()).collect()
-    }
-}
-
-/// Counts what the disks and the CPUs do while threads run.
-struct Counters {
-    disks: Shared<DiskProbe>,
-    idle: Shared<CpuIdle>,
-    /// Phases that have begun and not ended.
-    running: usize,
-}
-
-impl Sink for Counters {
-    fn event(&mut self, event: &Event) {
-        match event {
-            Event::PhaseStarted(_) => self.running += 1,
-            Event::PhaseReleased(_) => {
-                self.disks.with(DiskProbe::resume);
-                self.idle.with(CpuIdle::resume);
-            }
-            Event::PhaseEnded(_) => {
-                self.running = self.running.saturating_sub(1);
-                if self.running == 0 {
-                    self.idle.with(CpuIdle::pause);
-                    self.disks.with(DiskProbe::pause);
-                }
-            }
-            _ => {}
-        }
     }
 }

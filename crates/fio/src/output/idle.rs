@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::value::{Json, Members};
+use crate::language::command_line::IdleProfile;
 
 /// How idle the CPUs were while jobs ran, and how long a unit of work takes on one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -20,6 +21,15 @@ pub struct Idleness {
 }
 
 impl Idleness {
+    /// What `profile` reports of CPUs that were idle so much (percent), and of the unit of work: mean and standard deviation in
+    /// microseconds.
+    pub fn of(profile: IdleProfile, cpus: Vec<f64>, (unit_mean, unit_deviation): (f64, f64)) -> Idleness {
+        let mean = cpus.iter().sum::<f64>() / cpus.len().max(1) as f64;
+        let system = (profile != IdleProfile::Calibrate).then_some(mean);
+        let cpus = if profile == IdleProfile::PerCpu { cpus } else { Vec::new() };
+        Idleness { system, cpus, unit_mean, unit_deviation }
+    }
+
     /// As a part of the normal output.
     pub fn text(&self) -> String {
         let mut out = String::from("\nCPU idleness:\n");
