@@ -400,6 +400,28 @@ fn the_import_check_finds_circles_and_ways_through_the_root() {
     assert_eq!(found.upward(), ["a.rs: crate::B by way of lib.rs", "c/e.rs: crate::c::D by way of c/mod.rs"]);
 }
 
+/// What a crate's files share is in files of its own: a root that defined it would be imported from below.
+#[test]
+fn roots_of_crates_list_modules_and_define_nothing() {
+    let mut roots = 0;
+    for (file, text) in sources() {
+        // Made-up results of tests, in a single file.
+        if !file.ends_with("/src/lib.rs") || file.starts_with("crates/synthetic/") {
+            continue;
+        }
+        roots += 1;
+        let code = text.split("#[cfg(test)]").next().unwrap_or(&text);
+        let defined = code.lines().find(|line| {
+            let line = line.strip_prefix("pub(crate) ").or_else(|| line.strip_prefix("pub ")).unwrap_or(line);
+            ["struct ", "enum ", "fn ", "trait ", "type ", "impl", "static "]
+                .iter()
+                .any(|word| line.starts_with(word))
+        });
+        assert_eq!(defined, None, "{file}: move it to a file of its own");
+    }
+    assert!(roots > 15, "{roots}");
+}
+
 /// What only those who measure or decide have a use for, and where that is done. cli turns arguments into options, begins a session,
 /// has it drive a procedure, and prints the run: it needs none of these words. That it does not depend on the crates `stats`, `workers` and
 /// `workload` is held by their absence in its row of ARCHITECTURE.md.
