@@ -69,6 +69,8 @@ pub(crate) fn describe(run: &RunInfo, calibration: Option<&Calibration>, styler:
 
 /// A line of the header.
 pub(crate) fn line(styler: Styler, label: &str, text: impl std::fmt::Display) -> String {
+    // A long name of a device is still followed by a blank.
+    let label = format!("{label} ");
     styler.item(&format!("{label:<LABEL$}"), LABEL, text)
 }
 

@@ -19,7 +19,8 @@ pub(crate) fn text(run: &Run, style: Style) -> String {
     lines.extend(pressure(run).map(|text| line(styler, "stalled", text)));
     lines.extend(memory(run).map(|text| line(styler, "memory", text)));
     lines.extend(devices(run).into_iter().map(|(name, text)| line(styler, &styler.clean(name), text)));
-    lines.extend(databases(run).into_iter().map(|(name, text)| line(styler, &styler.clean(name), text)));
+    let of_database = |(name, text)| line(styler, "database", format!("{}: {text}", styler.clean(name)));
+    lines.extend(databases(run).into_iter().map(of_database));
     lines.extend(waits(run).map(|text| line(styler, "sessions", text)));
     lines.extend(cost(run).map(|text| line(styler, "sampling", text)));
     if lines.is_empty() {
@@ -113,6 +114,7 @@ fn databases(run: &Run) -> Vec<(&str, String)> {
 /// What sessions of a database spent their time in: average numbers of sessions, the largest first.
 fn waits(run: &Run) -> Option<String> {
     let all: Vec<_> = run.readings.series().filter(|(probe, ..)| *probe == "waits").collect();
+    all.iter().find_map(|(_, _, readings)| ends(readings))?;
     let instants = |readings: &[Reading]| Some((readings.first()?.at.0, readings.last()?.at.0));
     let (from, to) = all
         .iter()
@@ -189,7 +191,7 @@ mod tests {
             "12.5 % for I/O",
             "16 KiB dirty",
             "10 reads/s (40 KiB/s), 0 writes/s (0 B/s), 50.0 % busy",
-            "PostgreSQL 100 reads/s, 20 syncs of the log/s",
+            "database PostgreSQL: 100 reads/s, 20 syncs of the log/s",
             "on average 1.50 in IO:DataFileRead, 0.75 in CPU",
         ] {
             assert!(text.contains(part), "{part}: {text}");
