@@ -8,6 +8,7 @@ use iolite_results::{Run, StateVerified};
 use serde_json::Value;
 
 use crate::ab::AbReport;
+use crate::document::Report;
 use crate::latency_target::LatencyReport;
 use crate::observed::ObservedReport;
 use crate::ran::RanReport;
@@ -18,7 +19,7 @@ use crate::sweep::SweepReport;
 use crate::tproc_c::TprocCReport;
 use crate::waits::WaitsReport;
 use crate::{
-    Report, ab, classic, durability, iometer, latency_target, meanwhile, observed, pts, ran, result_table,
+    ab, classic, durability, iometer, latency_target, meanwhile, observed, pts, ran, result_table,
     run as job, study, sweep, tproc_c, waits,
 };
 
