@@ -2,6 +2,7 @@
 
 mod batch;
 mod ending;
+mod memory;
 mod plan;
 
 use std::io;
@@ -18,6 +19,7 @@ use crate::errors::Errors;
 use crate::verify::Checks;
 use crate::watch::{Back, Watches};
 pub(crate) use batch::Batching;
+pub(crate) use memory::LoopMemory;
 pub(crate) use plan::{Fill, Plan};
 
 /// The longest uninterrupted wait: bounds how late the loop notices that it is to end.
@@ -86,6 +88,7 @@ pub(crate) struct Loop<'a, B, V, W> {
     slots: Vec<Option<InFlight>>,
     /// By slot: what its buffer holds.
     held_data: Vec<Data>,
+    /// Slots without an operation.
     free: Vec<u32>,
     /// An operation for which the back end had no room.
     held: Option<(Op, InFlight)>,
@@ -110,28 +113,27 @@ pub(crate) struct Loop<'a, B, V, W> {
 impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     pub(crate) fn new(
         backend: &'a mut B,
-        plan: Plan,
+        (plan, memory): (Plan, LoopMemory),
         checks: V,
         watches: W,
         lane: WorkerLane,
     ) -> Loop<'a, B, V, W> {
-        let depth = plan.depth.max(1);
-        let held = if plan.filled { Data::Ready } else { Data::None };
+        let LoopMemory { slots, held_data, free, returned, followers } = memory;
         Loop {
             backend,
             plan,
             checks,
             watches,
             lane,
-            slots: vec![None; depth as usize],
-            held_data: vec![held; depth as usize],
-            free: (0..depth).rev().collect(),
+            slots,
+            held_data,
+            free,
             held: None,
             in_flight: 0,
             unsent: 0,
             draining: false,
-            returned: Completions::with_capacity(2 * depth as usize),
-            followers: Vec::with_capacity(depth as usize),
+            returned,
+            followers,
             writes_since_sync: 0,
             written: None,
             wrote: false,

@@ -16,7 +16,7 @@ use crate::backend::{
 use crate::error::EngineError;
 use crate::flow::{FlowGroup, FlowSeat};
 use crate::guard::Scratch;
-use crate::measured::{Batching, Fill, Loop, Plan};
+use crate::measured::{Batching, Fill, Loop, LoopMemory, Plan};
 use crate::placement;
 use crate::rate;
 use crate::target::Targets;
@@ -226,7 +226,7 @@ impl Phase {
         let Some(files) = self.targets.files(worker).cloned() else {
             return match self.task.backend {
                 BackendKind::Busy(options) => self.measure(Busy::new(options), plan, start),
-                _ => self.measure(Null::new(block), plan, start),
+                _ => self.measure(self.null(block)?, plan, start),
             };
         };
         self.work_on(files, block, plan, start)
@@ -244,11 +244,11 @@ impl Phase {
         let failed = |source| self.no_backend(source);
         let again = files.clone();
         if self.task.verify.as_ref().is_some_and(|verify| verify.only) {
-            return self.measure(Null::new(block), plan, start);
+            return self.measure(self.null(block)?, plan, start);
         }
         match self.task.backend {
             // validate() has seen to it that these have no files.
-            BackendKind::Null | BackendKind::Busy(_) => self.measure(Null::new(block), plan, start),
+            BackendKind::Null | BackendKind::Busy(_) => self.measure(self.null(block)?, plan, start),
             BackendKind::Sync => {
                 self.invalidating(Sync::new(files, block).map_err(failed)?, again, plan, start)
             }
@@ -304,6 +304,10 @@ impl Phase {
         // A fault would read the neighbours too, which only this order is going to ask for.
         let random = !matches!(self.task.access, Access::Sequential);
         mapping::Use { write: self.task.mix.writes(), random }
+    }
+
+    fn null(&self, block: usize) -> Result<Null, EngineError> {
+        Null::new(block).map_err(|source| self.no_backend(source))
     }
 
     fn no_backend(&self, source: io::Error) -> EngineError {
@@ -365,21 +369,28 @@ impl Phase {
     ) -> Result<Finished, EngineError> {
         let backend = &mut backend;
         plan.fill_all(backend);
-        let watcher = || Watcher::new(&self.task, &kinds(&self.task), &self.targets, plan.depth);
+        let short = |source| self.no_backend(source);
+        let memory = LoopMemory::new(&plan).map_err(short)?;
+        let watcher =
+            || Watcher::new(&self.task, &kinds(&self.task), &self.targets, plan.depth).map_err(short);
         let Some(verification) = &self.verification else {
             if Watcher::is_needed(&self.task) {
-                let watcher = watcher();
-                return Ok(start
+                let watcher = watcher()?;
+                let done = start
                     .ready()
-                    .map(|lane| Loop::new(backend, plan, Unchecked, watcher, lane).run()));
+                    .map(|lane| Loop::new(backend, (plan, memory), Unchecked, watcher, lane).run());
+                return Ok(done);
             }
-            return Ok(start.ready().map(|lane| Loop::new(backend, plan, Unchecked, Unwatched, lane).run()));
+            let done = start
+                .ready()
+                .map(|lane| Loop::new(backend, (plan, memory), Unchecked, Unwatched, lane).run());
+            return Ok(done);
         };
-        let watcher = watcher();
+        let watcher = watcher()?;
         let part = plan.stream.part();
         let part = part.start + plan.base..part.end + plan.base;
         let checker: Checker = verification.checker(&self.subject(), start.worker(), part, plan.depth)?;
-        Ok(start.ready().map(|lane| Loop::new(backend, plan, checker, watcher, lane).run()))
+        Ok(start.ready().map(|lane| Loop::new(backend, (plan, memory), checker, watcher, lane).run()))
     }
 }
 

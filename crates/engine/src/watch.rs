@@ -1,7 +1,10 @@
 //! What the measured loop keeps of each operation, beyond counts and histograms.
 
+use std::io;
+
 use iolite_model::{FileTask, IoPriority, LoggedOperation, Nanos, OpKind};
 use iolite_stats::DetailRecorder;
+use iolite_sys::memory;
 use iolite_workers::{WorkerEnd, WorkerLane};
 
 use crate::error::EngineError;
@@ -110,7 +113,15 @@ impl Watcher {
     }
 
     /// For a worker with so many slots, whose operations are of these kinds.
-    pub(crate) fn new(task: &FileTask, kinds: &[OpKind], targets: &Targets, slots: u32) -> Watcher {
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(crate) fn new(
+        task: &FileTask,
+        kinds: &[OpKind],
+        targets: &Targets,
+        slots: u32,
+    ) -> io::Result<Watcher> {
         let every = task.interval.0.clamp(1, MAX_DELAY);
         let priority = task.placement.io_priority.map_or(0, IoPriority::packed);
         let mut detail = task.watch.detail.then(|| Box::new(DetailRecorder::new(kinds)));
@@ -123,14 +134,14 @@ impl Watcher {
             every,
             hand_over_at: every,
         };
-        Watcher {
-            submitted: vec![None; slots.max(1) as usize],
+        Ok(Watcher {
+            submitted: memory::filled(None, slots.max(1) as usize)?,
             pending: 0,
             detail,
             log: task.watch.operations.then(log),
             priority,
             longest: task.errors.max_service.unwrap_or(Nanos(u64::MAX)),
-        }
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::file::FileOffset;
+use crate::memory;
 use crate::slots::Slots;
 
 /// What an operation does.
@@ -123,15 +124,17 @@ impl Aio {
     /// `OutOfMemory`.
     pub fn new(files: &[Arc<File>], slots: usize, slot_size: usize) -> io::Result<Aio> {
         let buffers = Slots::new(slots, slot_size)?;
-        let context = setup(slots)?;
+        let mut blocks = memory::with_capacity(slots)?;
+        blocks.resize_with(slots, ControlBlock::default);
         Ok(Aio {
-            context,
             slots: buffers,
-            blocks: (0..slots).map(|_| ControlBlock::default()).collect(),
-            queued: Vec::with_capacity(slots),
-            pointers: Vec::with_capacity(slots),
-            events: vec![IoEvent::default(); slots],
-            returned: Vec::with_capacity(slots),
+            blocks,
+            queued: memory::with_capacity(slots)?,
+            pointers: memory::with_capacity(slots)?,
+            events: memory::filled(IoEvent::default(), slots)?,
+            returned: memory::with_capacity(slots)?,
+            // The last that can fail: nothing has to be undone.
+            context: setup(slots)?,
             with_kernel: 0,
             calls: 0,
             priority: 0,

@@ -118,6 +118,19 @@ pub fn open(path: &Path, access: Access) -> io::Result<File> {
     OpenOptions::new().read(true).write(access.write).custom_flags(flags).open(path)
 }
 
+/// Opens an existing regular file for reading, whatever its name leads to; a pipe is not waited for.
+///
+/// # Errors
+/// `InvalidInput` for anything else than a regular file; as open(2).
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+    }
+}
+
 /// The next range of a file, of `size` bytes, from an offset on that is not a hole; `None` where there is none. Where holes
 /// aren't known, all is data: lseek(2), SEEK_DATA.
 ///

@@ -15,6 +15,7 @@ pub mod holders;
 pub mod identity;
 pub mod locked;
 pub mod mapping;
+pub mod memory;
 pub mod nvme;
 pub mod page_cache;
 pub mod placement;

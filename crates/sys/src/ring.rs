@@ -204,10 +204,11 @@ impl Ring {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "too many slots"))?;
         let ring = build(entries, setup)?;
         let slots = Slots::new(slots, slot_size)?;
+        let vectors = slots.vectors()?;
         let descriptors: Vec<_> = files.iter().map(|file| file.as_raw_fd()).collect();
         ring.submitter().register_files(&descriptors)?;
         // SAFETY: the vectors describe the slots' memory, which is freed only after the ring, or never (see `Ring`).
-        let fixed_buffers = unsafe { ring.submitter().register_buffers(&slots.vectors()) }.is_ok();
+        let fixed_buffers = unsafe { ring.submitter().register_buffers(&vectors) }.is_ok();
         let (trims, files) = (Vec::with_capacity(files.len()), files.to_vec());
         let entrance = Entrance::new(&ring);
         Ok(Ring {

@@ -4,6 +4,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 
 use crate::buffer::{ALIGNMENT, AlignedBuffer};
+use crate::memory;
 
 /// The slots of a ring or context. While the kernel has anything of a slot, its buffer belongs to the kernel.
 pub(crate) struct Slots {
@@ -27,8 +28,9 @@ impl Slots {
         let (size, whole) = size
             .and_then(|size| Some((size, size.checked_mul(count)?)))
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the slots' buffers are too large"))?;
+        let busy = memory::filled(0, count)?;
         let memory = ManuallyDrop::new(AlignedBuffer::new(whole)?);
-        Ok(Slots { memory, size, busy: vec![0; count], outstanding: 0 })
+        Ok(Slots { memory, size, busy, outstanding: 0 })
     }
 
     /// Number of slots.
@@ -71,9 +73,14 @@ impl Slots {
     }
 
     /// All buffers, to be registered with the kernel.
-    pub(crate) fn vectors(&self) -> Vec<libc::iovec> {
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(crate) fn vectors(&self) -> io::Result<Vec<libc::iovec>> {
         let vector = |slot| libc::iovec { iov_base: self.address(slot).cast(), iov_len: self.size };
-        (0..self.count()).map(vector).collect()
+        let mut vectors = memory::with_capacity(self.count())?;
+        vectors.extend((0..self.count()).map(vector));
+        Ok(vectors)
     }
 
     /// Marks a free slot as given to the kernel with so many entries.

@@ -137,11 +137,41 @@ fn memory_that_is_not_to_be_had_is_named_with_its_remedy() {
     let rest = "block = '1GiB'\nconcurrency = 8";
     let text =
         on(&file.display().to_string(), rest).replace("'sync'", "'threads'").replace("'anything'", "'never'");
-    let command = run(&place, &text);
-    let mut limited = Command::new("prlimit");
-    limited.arg("--as=2147483648").arg(command.get_program()).args(command.get_args());
-    if Command::new("prlimit").arg("--version").output().is_err() {
-        return skip("no prlimit(1)").unwrap_or(());
-    }
+    let Some(mut limited) = with_memory(&run(&place, &text), 2 << 30) else { return };
     is_remedied(Cause::Memory, &mut limited);
+    // Nothing is transferred, but there is a buffer.
+    let nothing = |rest: &str| {
+        format!("[[tasks]]\n[tasks.io]\nname = 'measured'\nmix = 'read'\nstop.operations = 10\n{rest}\n")
+    };
+    let large = nothing("block = '1GiB'\nworkers = 2\nconcurrency = 2");
+    let Some(mut limited) = with_memory(&run(&place, &large), 2 << 30) else { return };
+    is_remedied(Cause::Memory, &mut limited);
+}
+
+/// The same with an address space of so many bytes.
+fn with_memory(command: &Command, bytes: u64) -> Option<Command> {
+    if Command::new("prlimit").arg("--version").output().is_err() {
+        return skip("no prlimit(1)");
+    }
+    let mut limited = Command::new("prlimit");
+    limited.arg(format!("--as={bytes}")).arg(command.get_program()).args(command.get_args());
+    Some(limited)
+}
+
+/// With less and less memory it is at some limit that of the operations in flight that is missing, which has a remedy like any
+/// other. What else may be missing at other limits is not asked here.
+#[test]
+fn memory_for_operations_in_flight_that_is_not_to_be_had_is_named_with_its_remedy() {
+    let place = TestDirectory::new();
+    let text = "[[tasks]]\n[tasks.io]\nname = 'measured'\nmix = 'read'\nstop.operations = 10\nblock = '512B'\n\
+                concurrency = 1048576\n";
+    let mut remedied = false;
+    for megabytes in (250..1000).step_by(50) {
+        let Some(mut limited) = with_memory(&run(&place, text), megabytes << 20) else { return };
+        let output = limited.output().unwrap();
+        let text = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+        remedied |= output.status.code() == Some(1) && text.contains(Cause::Memory.remedy());
+    }
+    injected("causes of errors", 1);
+    assert!(remedied);
 }

@@ -87,3 +87,22 @@ fn a_verification_state_survives_kill_9_with_writes_in_flight() {
         assert_eq!(verified["first"][0]["offset"], settled as u64 * BLOCK);
     }
 }
+
+#[test]
+fn a_pipe_as_a_verification_state_is_refused() {
+    let place = TestDirectory::new();
+    if !Command::new("mkfifo").arg(state(&place)).status().is_ok_and(|status| status.success()) {
+        return crate::common::skip("no mkfifo(1)").unwrap_or(());
+    }
+    let mut command = Command::new(IOLITE);
+    command.arg("verify").arg(state(&place)).arg("--results").arg(place.results());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while child.try_wait().unwrap().is_none() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = child.kill();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("not a regular file"), "{}", stderr(&output));
+}

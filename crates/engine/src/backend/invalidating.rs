@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(resident(), 1 << 20);
         let span = FileSpan { file: read.clone(), start: 0, offset: 0, size: 1 << 20 };
         let files = Files::new(vec![span]).unwrap();
-        let inner = Box::new(Null::new(4096));
+        let inner = Box::new(Null::new(4096).unwrap());
         let mut back_end = Invalidating::new(inner, files.clone(), 4 * 4096);
         let op = |io, length| Op { io, slot: 0, offset: 0, length };
         let mut submit = |io| {

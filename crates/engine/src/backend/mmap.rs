@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::mapping::{Mapping, Use};
 
 use iolite_model::errno::EINVAL;
@@ -28,7 +29,7 @@ pub struct Mmap {
     /// By file.
     mapped: Vec<Mapped>,
     medium: Medium,
-    buffer: Vec<u8>,
+    buffer: AlignedBuffer,
 }
 
 #[derive(Debug)]
@@ -47,7 +48,7 @@ impl Mmap {
     pub fn new(files: impl Into<Files>, block: usize, usage: Use) -> io::Result<Mmap> {
         let files = files.into();
         let mapped = files.spans().iter().map(|span| Mapped::new(span, usage)).collect::<io::Result<_>>()?;
-        Ok(Mmap { mapped, medium: Medium::of(files), buffer: super::zeroed(block)? })
+        Ok(Mmap { mapped, medium: Medium::of(files), buffer: AlignedBuffer::new(block)? })
     }
 
     fn transfer(&mut self, op: &Op) -> io::Result<usize> {
@@ -55,11 +56,11 @@ impl Mmap {
         let (index, offset) = self.medium.files.locate(op.offset);
         match op.io {
             IoOp::Read => {
-                let into = self.buffer.get_mut(..op.length as usize).ok_or_else(invalid)?;
+                let into = self.buffer.as_mut_slice().get_mut(..op.length as usize).ok_or_else(invalid)?;
                 self.mapped[index as usize].mapping.read(offset, into)
             }
             IoOp::Write => {
-                let from = self.buffer.get(..op.length as usize).ok_or_else(invalid)?;
+                let from = self.buffer.as_slice().get(..op.length as usize).ok_or_else(invalid)?;
                 self.mapped[index as usize].write(offset, from)
             }
             IoOp::Trim | IoOp::LinkedWrite => {
@@ -123,7 +124,7 @@ impl Backend for Mmap {
     }
 
     fn buffer(&mut self, _slot: u32) -> &mut [u8] {
-        &mut self.buffer
+        self.buffer.as_mut_slice()
     }
 
     #[inline(always)]

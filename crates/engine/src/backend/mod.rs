@@ -217,16 +217,6 @@ impl Medium {
     }
 }
 
-/// Zeroed memory of this length; an error, where the system has not that much.
-fn zeroed(length: usize) -> io::Result<Vec<u8>> {
-    let mut buffer = Vec::new();
-    buffer.try_reserve_exact(length).map_err(|_| {
-        io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for a buffer of {length} bytes"))
-    })?;
-    buffer.resize(length, 0);
-    Ok(buffer)
-}
-
 /// The result of a system call as bytes moved or an error number.
 #[inline]
 fn moved(result: io::Result<usize>) -> Result<u32, i32> {

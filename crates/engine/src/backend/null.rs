@@ -3,18 +3,23 @@
 use std::io;
 use std::time::Duration;
 
+use iolite_sys::buffer::AlignedBuffer;
+
 use super::{Backend, Completions, Op, Submission};
 
 /// Completes every operation at once, in full.
 #[derive(Debug)]
 pub struct Null {
-    buffer: Vec<u8>,
+    buffer: AlignedBuffer,
 }
 
 impl Null {
     /// A null back end whose slots share one buffer of this size.
-    pub fn new(block: usize) -> Null {
-        Null { buffer: vec![0; block] }
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn new(block: usize) -> io::Result<Null> {
+        Ok(Null { buffer: AlignedBuffer::new(block)? })
     }
 }
 
@@ -29,6 +34,6 @@ impl Backend for Null {
     }
 
     fn buffer(&mut self, _slot: u32) -> &mut [u8] {
-        &mut self.buffer
+        self.buffer.as_mut_slice()
     }
 }

@@ -1,8 +1,10 @@
 //! What the measured loop asks of verification.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use iolite_model::{Verified, Verify};
+use iolite_sys::memory;
 use iolite_workers::WorkerEnd;
 use iolite_workload::{Expected, Seal, Wrong};
 
@@ -99,22 +101,25 @@ impl InFlight {
 
 impl Checker {
     /// For a worker with so many slots.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
     pub(crate) fn new(
         judge: Judge,
         (written, journal): (Written, Option<Journal>),
         kept: Kept,
         reads: bool,
         slots: u32,
-    ) -> Checker {
-        Checker {
+    ) -> io::Result<Checker> {
+        Ok(Checker {
             judge,
             written,
             journal,
             reads,
-            in_flight: vec![None; slots.max(1) as usize],
+            in_flight: memory::filled(None, slots.max(1) as usize)?,
             verified: Verified::default(),
             kept,
-        }
+        })
     }
 
     /// Notes an operation as in flight, and which others it contests with.

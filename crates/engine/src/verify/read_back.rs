@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use iolite_model::{OpKind, Verified};
 use iolite_stats::Completion;
+use iolite_sys::memory;
 use iolite_workers::WorkerLane;
 
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
@@ -29,8 +30,8 @@ pub(crate) fn read_back<B: Backend>(
     lane: &mut WorkerLane,
 ) -> io::Result<Verified> {
     let max = room / written.unit as usize;
-    let mut reader =
-        Reader { written, judge, lane, verified: Verified::default(), in_flight: vec![None; slots as usize] };
+    let in_flight = memory::filled(None, slots as usize)?;
+    let mut reader = Reader { written, judge, lane, verified: Verified::default(), in_flight };
     let mut free: Vec<u32> = (0..slots).collect();
     let mut returned = Completions::new();
     let mut next = 0;

@@ -185,7 +185,7 @@ impl State {
     /// It can't be read, or is not whole, or its phase is running.
     pub(crate) fn load(path: &Path) -> Result<State, EngineError> {
         let failed = |source| failed("read", path, source);
-        let mut file = File::open(path).map_err(failed)?;
+        let mut file = iolite_sys::file::open_regular(path).map_err(failed)?;
         match file.try_lock_shared() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

@@ -109,7 +109,9 @@ impl Verification {
         ))?;
         let judge = self.judge(of, self.verify.anyone);
         let journal = self.state.get().map(|state| Journal::new(state, worker)).transpose()?;
-        Ok(Checker::new(judge, (written, journal), self.written.clone(), self.verify.reads, slots))
+        let kept = self.written.clone();
+        Checker::new(judge, (written, journal), kept, self.verify.reads, slots)
+            .map_err(|source| EngineError::Backend { backend: of.task.backend, source })
     }
 
     /// Decides about what is read of a phase.
