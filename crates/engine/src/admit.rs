@@ -111,7 +111,7 @@ impl Admitted {
         overwrite: Overwrite,
         access: Access,
     ) -> Result<(File, u64), EngineError> {
-        let failed = |source| EngineError::File { action: "open", path: path.to_owned(), source };
+        let failed = |source| EngineError::opening(path, access, source);
         if access.write {
             self.admit(path, overwrite)?;
         } else {
@@ -202,6 +202,11 @@ impl Admitted {
         if !reasons.is_empty() {
             return guarded(format!("it is in use ({}); free it first", reasons.join("; ")));
         }
+        if number.is_none()
+            && let Some(holder) = holders::opened_by(&looked)
+        {
+            return guarded(format!("{holder} has it open; end that first"));
+        }
         drop(looked);
         let claim = self.claim(path, access, number)?;
         if identity(&claim).map_err(failed)? != found {
@@ -233,13 +238,10 @@ impl Admitted {
         if let Some(holder) = holders::locked_by(&claim) {
             return guarded(format!("{holder} has locked it; end that first"));
         }
-        let holder = match number {
-            Some(number) => holders::devices_opened_by(&device::related(number)),
-            None => holders::opened_by(&claim),
-        };
-        if let Some(holder) = holder {
-            let what = if number.is_some() { "it, or a device of the same data," } else { "it" };
-            return guarded(format!("{holder} has {what} open; end that first"));
+        if let Some(number) = number
+            && let Some(holder) = holders::devices_opened_by(&device::related(number))
+        {
+            return guarded(format!("{holder} has it, or a device of the same data, open; end that first"));
         }
         // Ours for the run's life: two runs on one file would take each other's data for damage.
         if let Err(std::fs::TryLockError::WouldBlock) = claim.try_lock() {
@@ -295,9 +297,10 @@ impl Admitted {
 /// # Errors
 /// It is none; what cannot be examined is not reported here: opening it will fail.
 pub(crate) fn storage_only(path: &Path) -> Result<(), EngineError> {
-    let Ok(found) = device::open_existing(path, Access::default(), false) else { return Ok(()) };
-    let is_file = found.file.metadata().is_ok_and(|metadata| metadata.is_file());
-    match pseudo::reason(&found.file) {
+    // Not opened: a file of the kernel's may be one that can only be written to.
+    let Ok(found) = device::look_at(path) else { return Ok(()) };
+    let is_file = found.metadata().is_ok_and(|metadata| metadata.is_file());
+    match pseudo::reason(&found) {
         Ok(Some(reason)) if is_file => Err(EngineError::Guarded { path: path.to_owned(), reason }),
         _ => Ok(()),
     }

@@ -40,17 +40,10 @@ pub enum Cause {
 pub enum Origin<'a> {
     /// Something at a path.
     Path(&'a Path),
-    /// The opening of a file that is there.
-    Open(&'a Path),
+    /// The opening of a file with O_DIRECT.
+    Direct(&'a Path),
     /// The start of a back end.
     Backend(&'a BackendKind),
-}
-
-impl<'a> Origin<'a> {
-    /// Of what was to be done at a path.
-    pub(crate) fn of(action: &str, path: &'a Path) -> Origin<'a> {
-        if action == "open" { Origin::Open(path) } else { Origin::Path(path) }
-    }
 }
 
 impl Cause {
@@ -75,8 +68,8 @@ impl Cause {
         match error.raw_os_error() {
             Some(EMFILE | ENFILE) => return Some(Cause::OpenFiles),
             Some(EIO) => return Some(Cause::Device),
-            // open(2): the file system does not support O_DIRECT. No other flag is asked for that could be refused like this.
-            Some(EINVAL) if matches!(origin, Origin::Open(_)) => return Some(Cause::NoDirectIo),
+            // open(2): the file system does not support O_DIRECT.
+            Some(EINVAL) if matches!(origin, Origin::Direct(_)) => return Some(Cause::NoDirectIo),
             _ => {}
         }
         match (error.kind(), origin) {
@@ -84,13 +77,15 @@ impl Cause {
                 io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported,
                 Origin::Backend(BackendKind::IoUring(_)),
             ) => Some(Cause::RingDisabled),
-            (io::ErrorKind::PermissionDenied, Origin::Path(path) | Origin::Open(path))
+            (io::ErrorKind::PermissionDenied, Origin::Path(path) | Origin::Direct(path))
                 if path.starts_with("/dev") =>
             {
                 Some(Cause::DeviceNotPermitted)
             }
-            (io::ErrorKind::PermissionDenied, Origin::Path(_) | Origin::Open(_)) => Some(Cause::NotPermitted),
-            (io::ErrorKind::NotFound, Origin::Path(_) | Origin::Open(_)) => Some(Cause::Missing),
+            (io::ErrorKind::PermissionDenied, Origin::Path(_) | Origin::Direct(_)) => {
+                Some(Cause::NotPermitted)
+            }
+            (io::ErrorKind::NotFound, Origin::Path(_) | Origin::Direct(_)) => Some(Cause::Missing),
             (io::ErrorKind::AlreadyExists, _) => Some(Cause::Exists),
             (io::ErrorKind::ReadOnlyFilesystem, _) => Some(Cause::ReadOnly),
             (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => Some(Cause::Full),
@@ -155,13 +150,13 @@ mod tests {
             (1, Origin::Path(device), Cause::DeviceNotPermitted),
             (1, Origin::Backend(&ring), Cause::RingDisabled),
             (38, Origin::Backend(&ring), Cause::RingDisabled),
-            (22, Origin::Open(file), Cause::NoDirectIo),
-            (13, Origin::Open(device), Cause::DeviceNotPermitted),
+            (22, Origin::Direct(file), Cause::NoDirectIo),
+            (13, Origin::Direct(device), Cause::DeviceNotPermitted),
             (30, Origin::Path(file), Cause::ReadOnly),
             (28, Origin::Path(file), Cause::Full),
             (122, Origin::Path(file), Cause::Full),
             (16, Origin::Path(device), Cause::InUse),
-            (26, Origin::Open(file), Cause::InUse),
+            (26, Origin::Direct(file), Cause::InUse),
             (24, Origin::Path(file), Cause::OpenFiles),
             (12, Origin::Backend(&ring), Cause::Memory),
             (5, Origin::Path(file), Cause::Device),

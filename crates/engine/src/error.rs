@@ -1,9 +1,10 @@
 //! What can go wrong before or while a phase runs.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use iolite_model::{BackendKind, Bytes, Nanos, OpKind};
+use iolite_sys::file::Access;
 use iolite_workers::WorkersError;
 
 use crate::cause::{Origin, advice};
@@ -20,9 +21,19 @@ pub enum EngineError {
         source: io::Error,
     },
     /// A test file cannot be made or opened.
-    #[error("cannot {action} the test file {path}: {source}{}", advice(.source, Origin::of(.action, .path)))]
+    #[error("cannot {action} the test file {path}: {source}{}", advice(.source, Origin::Path(.path)))]
     File {
         /// `make`, `open`...
+        action: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A test file can't be made or opened past the page cache.
+    #[error("cannot {action} the test file {path} for direct I/O: {source}{}", advice(.source, Origin::Direct(.path)))]
+    DirectFile {
+        /// `make` or `open`.
         action: &'static str,
         /// Which.
         path: PathBuf,
@@ -154,6 +165,26 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// A file that could not be opened.
+    pub(crate) fn opening(path: &Path, access: Access, source: io::Error) -> EngineError {
+        EngineError::accessing("open", path, access, source)
+    }
+
+    /// A file that could not be made or opened.
+    pub(crate) fn accessing(
+        action: &'static str,
+        path: &Path,
+        access: Access,
+        source: io::Error,
+    ) -> EngineError {
+        let path = path.to_owned();
+        if access.direct {
+            EngineError::DirectFile { action, path, source }
+        } else {
+            EngineError::File { action, path, source }
+        }
+    }
+
     /// A worker that could not be run.
     pub(crate) fn worker(why: impl Into<String>) -> EngineError {
         EngineError::Workers(WorkersError::Start(why.into()))

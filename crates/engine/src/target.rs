@@ -397,7 +397,7 @@ fn open_one(
     let failed = |action, path: &Path, source| EngineError::File { action, path: path.to_owned(), source };
     if !target.create {
         let path = scratch.claimed(name)?;
-        let file = file::open(&path, access).map_err(|source| failed("open", &path, source))?;
+        let file = file::open(&path, access).map_err(|source| EngineError::opening(&path, access, source))?;
         let whole = file.metadata().map_err(|source| failed("look at", &path, source))?.len();
         if reads && whole < target.size.0 {
             return Err(EngineError::Span { path, whole: Bytes(whole), offset: Bytes(0), size: target.size });
@@ -405,7 +405,8 @@ fn open_one(
         return Ok(file);
     }
     let path = scratch.claim(name)?;
-    let file = file::create_new_with(&path, access).map_err(|source| failed("make", &path, source))?;
+    let file = file::create_new_with(&path, access)
+        .map_err(|source| EngineError::accessing("make", &path, access, source))?;
     if target.preallocate {
         let failed = |source| failed("reserve the space of", &path, source);
         // What lies in one place of the device stands for that place only.

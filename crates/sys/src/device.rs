@@ -70,6 +70,14 @@ pub fn open_existing(path: &Path, access: Access, exclusive: bool) -> io::Result
     }
 }
 
+/// What is at a path, to be looked at only: nothing is opened, and links are followed once.
+///
+/// # Errors
+/// As openat2(2).
+pub fn look_at(path: &Path) -> io::Result<File> {
+    Ok(File::from(find(&fs::canonicalize(path)?)?))
+}
+
 /// A descriptor to look at what is at a path without links.
 fn find(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;

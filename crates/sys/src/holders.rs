@@ -9,6 +9,9 @@ use std::path::Path;
 /// `LOOP_GET_STATUS64` of linux/loop.h.
 const LOOP_GET_STATUS64: u64 = 0x4C05;
 
+/// `F_SETSIG` of asm-generic/fcntl.h, which libc leaves out.
+const F_SETSIG: libc::c_int = 10;
+
 /// The start of `struct loop_info64` of linux/loop.h, and space for the rest of it.
 #[repr(C)]
 struct LoopInfo {
@@ -90,12 +93,15 @@ pub fn locked_by(file: &File) -> Option<String> {
 }
 
 /// Which other process may write to a regular file that it has open; `None` where none does: readers (a backup, an indexer)
-/// are no obstacle. `file` is this process's only descriptor of it, open for writing.
+/// are no obstacle. `file` is open for reading only, and this process has not opened it for writing before.
 pub fn opened_by(file: &File) -> Option<String> {
-    // A lease is granted to the only one that has the file open (fcntl(2), F_SETLEASE), whoever may be seen in /proc.
+    // A lease for reading is granted where nobody has the file open for writing, whoever may be seen in /proc (fcntl(2), F_SETLEASE;
+    // the kernel counts writers by file). Its break, should someone open the file meanwhile, is a signal that is ignored: by
+    // itself it would be SIGIO, which ends the program.
     // SAFETY: the commands take an integer and touch no memory of ours.
     let granted = unsafe {
-        let granted = libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) == 0;
+        libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG);
+        let granted = libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) == 0;
         if granted {
             libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK);
         }
@@ -104,11 +110,9 @@ pub fn opened_by(file: &File) -> Option<String> {
     if granted {
         return None;
     }
-    let refused = io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
-    open_elsewhere(file, true).or_else(|| {
-        let explained = is_open_twice(file) || open_elsewhere(file, false).is_some();
-        (refused && !explained).then(unseen)
-    })
+    // Other refusals: a file of another user, a file system without leases.
+    let written = io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
+    open_elsewhere(file, true).or_else(|| (written && !is_written_here(file)).then(unseen))
 }
 
 /// Which other process has one of these block devices open for writing; `None` where none is seen.
@@ -164,9 +168,9 @@ fn open_elsewhere(file: &File, writing: bool) -> Option<String> {
     others().find(|pid| holds(*pid, &what, writing)).map(named)
 }
 
-/// Whether this process itself has the file open more than once.
-fn is_open_twice(file: &File) -> bool {
-    file.metadata().is_ok_and(|metadata| descriptors(std::process::id(), &[backing_of(&metadata)]).len() > 1)
+/// Whether this process itself has the file open for writing.
+fn is_written_here(file: &File) -> bool {
+    file.metadata().is_ok_and(|metadata| holds(std::process::id(), &[backing_of(&metadata)], true))
 }
 
 #[cfg(test)]
@@ -177,17 +181,19 @@ mod tests {
     fn a_file_of_ones_own_is_free() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
-        let file = File::create(&path).unwrap();
-        assert_eq!((locked_by(&file), opened_by(&file)), (None, None));
-        let _second = File::open(&path).unwrap();
-        assert_eq!(opened_by(&file), None, "this process's own descriptors are no others'");
+        let written = File::create(&path).unwrap();
+        let file = File::open(&path).unwrap();
+        assert_eq!((locked_by(&written), opened_by(&file)), (None, None));
+        drop(written);
+        assert_eq!(opened_by(&file), None);
     }
 
     #[test]
     fn another_process_that_may_write_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
-        let file = File::create(&path).unwrap();
+        std::fs::write(&path, "x").unwrap();
+        let file = File::open(&path).unwrap();
         let held_as = |descriptor: File| {
             let mut child = std::process::Command::new("sleep").arg("60").stdin(descriptor).spawn().unwrap();
             let holder = opened_by(&file);
@@ -199,5 +205,30 @@ mod tests {
         assert!(writer.as_ref().is_some_and(|writer| writer.contains(&process)), "{writer:?}");
         let (reader, _) = held_as(File::open(&path).unwrap());
         assert_eq!(reader, None, "who only reads is no obstacle");
+    }
+
+    /// A mapping counts as a writer, and nobody has a descriptor for it that could be seen.
+    #[test]
+    fn a_writer_that_cannot_be_seen_is_found_beside_a_reader() {
+        use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, [0; 4096]).unwrap();
+        let (writer, file) =
+            (File::options().read(true).write(true).open(&path).unwrap(), File::open(&path).unwrap());
+        let mut reader =
+            std::process::Command::new("sleep").arg("60").stdin(File::open(&path).unwrap()).spawn().unwrap();
+        // SAFETY: a new mapping that nothing refers to.
+        let mapped =
+            unsafe { mmap(std::ptr::null_mut(), 4096, ProtFlags::WRITE, MapFlags::SHARED, &writer, 0) }
+                .unwrap();
+        drop(writer);
+        let found = opened_by(&file);
+        // SAFETY: the range is the whole mapping, which nothing refers to.
+        unsafe { munmap(mapped, 4096) }.unwrap();
+        let then = opened_by(&file);
+        reader.kill().unwrap();
+        reader.wait().unwrap();
+        assert_eq!((found, then), (Some(unseen()), None));
     }
 }

@@ -27,6 +27,9 @@ const PSEUDO: &[(u64, &str)] = &[
     (0x6759_6969, "rpc_pipefs"),
     (0x6573_5543, "fusectl"),
     (0x0765_5821, "resctrl"),
+    (0x5a3c_69f0, "apparmorfs"),
+    (0x6e66_7364, "nfsd"),
+    (0xabba_1974, "xenfs"),
 ];
 
 /// Why a regular file, or a directory that one is to be created in, is no storage; `None` where it may be.
@@ -34,8 +37,7 @@ const PSEUDO: &[(u64, &str)] = &[
 /// # Errors
 /// As fstatfs(2).
 pub fn reason(file: &File) -> io::Result<Option<String>> {
-    let kind = rustix::fs::fstatfs(file)?.f_type as u64 & 0xFFFF_FFFF;
-    if let Some((_, name)) = PSEUDO.iter().find(|(number, _)| *number == kind) {
+    if let Some(name) = name_of(rustix::fs::fstatfs(file)?.f_type as u64 & 0xFFFF_FFFF) {
         return Ok(Some(format!("it is on {name}, whose files are settings of the kernel, not storage")));
     }
     let device = |path: &str| std::fs::metadata(path).ok().map(|metadata| metadata.dev());
@@ -48,6 +50,11 @@ pub fn reason(file: &File) -> io::Result<Option<String>> {
         device("/dev") == Some(own)
     };
     Ok(in_dev.then(|| "it is in /dev, which holds devices: check the name".to_owned()))
+}
+
+/// The name of a file system of this type, where it holds settings of the kernel.
+fn name_of(kind: u64) -> Option<&'static str> {
+    PSEUDO.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
 }
 
 /// As [`reason`], for a directory by its path; a directory that can't be opened has none.
@@ -67,6 +74,9 @@ mod tests {
         {
             let why = reason(&File::open(path).unwrap()).unwrap();
             assert!(why.is_some_and(|why| why.contains(says)), "{path}");
+        }
+        for (kind, name) in [(0x5a3c_69f0, "apparmorfs"), (0x6e66_7364, "nfsd"), (0xabba_1974, "xenfs")] {
+            assert_eq!(name_of(kind), Some(name));
         }
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(reason_of_directory(dir.path()), None);
