@@ -55,6 +55,17 @@ pub struct LockWait {
     pub holder: String,
 }
 
+/// Why the files of a server on this host can't be seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unseen {
+    /// The server does not name its directories to this role.
+    Role,
+    /// This user may not look into the directory that the server names, and its address may lead to another host.
+    Forbidden(PathBuf),
+    /// The directory that the server names is not on this host, or is not that server's: it runs in a container, or behind a tunnel.
+    Elsewhere(PathBuf),
+}
+
 /// Where a database's files are, as far as this host can see them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Files {
@@ -64,6 +75,8 @@ pub struct Files {
     pub data: Option<PathBuf>,
     /// The same of the log (write-ahead log, journal), where that is a file of its own.
     pub log: Option<PathBuf>,
+    /// Why they are not known, where the server is on this host and its kind has more than one reason.
+    pub unseen: Option<Unseen>,
 }
 
 /// A database instance: a server's database, or databases in a directory. Knows nothing of what a workload stores in it.

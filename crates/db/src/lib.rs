@@ -26,7 +26,7 @@ mod url;
 mod waits;
 
 pub use error::{Error, Result};
-pub use instance::{Description, Files, Instance, LockWait};
+pub use instance::{Description, Files, Instance, LockWait, Unseen};
 pub use monitor::{DatabaseObservation, LatestCounters, Monitor, Waited};
 #[cfg(feature = "mysql")]
 pub use mysql::Mysql;

@@ -173,9 +173,22 @@ impl Error {
         let path = path.to_owned();
         match source.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Error::NotADatabase { path },
+            // For its -shm file SQLite has no error of its own that says so.
+            Some(ErrorCode::SystemIoFailure) if is_full(&path) => {
+                Error::Sql { doing, path, advice: advice(Some(ErrorCode::DiskFull)), source }
+            }
             code => Error::Sql { doing, path, advice: advice(code), source },
         }
     }
+}
+
+/// Whether the file system of a database has too little space for SQLite's -shm file.
+fn is_full(path: &Path) -> bool {
+    /// What that file grows by.
+    const SHARED: u64 = 32 << 10;
+    let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let space = rustix::fs::statvfs(directory);
+    space.is_ok_and(|space| space.f_bavail.saturating_mul(space.f_frsize) < SHARED)
 }
 
 /// The likely cause and remedy for SQLite's answer.

@@ -115,6 +115,29 @@ fn results_on_a_full_or_read_only_file_system_do_not_end_a_run() {
     drop(mount);
 }
 
+#[test]
+fn results_on_a_file_system_that_is_full_from_the_start_are_an_error_that_says_so() {
+    let place = TestDirectory::new();
+    let small = place.root.path().join("small");
+    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=4m", "tmpfs"], &small) else { return };
+    let results = small.join("results.db");
+    let job = place.root.path().join("job.toml");
+    fs::write(&job, writes("stop.operations = 10")).unwrap();
+    let command = || {
+        let mut command = std::process::Command::new(crate::common::IOLITE);
+        command.arg("run").arg(&job).arg("--directory").arg(place.data()).arg("--results").arg(&results);
+        command.args(["--json", "--quiet"]).stdin(Stdio::null());
+        command
+    };
+    assert!(command().status().unwrap().success());
+    let _ = std::io::copy(&mut std::io::repeat(1), &mut fs::File::create(small.join("filler")).unwrap());
+    let output = command().output().unwrap();
+    injected("results that can't be used", 1);
+    ended_by_itself(&output);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the file system is full"), "{}", stderr(&output));
+}
+
 /// Remounts a file system.
 pub(crate) fn remounted(at: &std::path::Path, options: &str) -> bool {
     let mut command = std::process::Command::new("mount");

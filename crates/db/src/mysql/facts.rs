@@ -252,7 +252,7 @@ impl Facts {
             true => base,
             false => base.join(Path::new(self.text("innodb_data_home_dir"))),
         };
-        Files { here: true, data: Some(data), log: log.is_dir().then_some(log) }
+        Files { here: true, data: Some(data), log: log.is_dir().then_some(log), unseen: None }
     }
 }
 

@@ -12,7 +12,7 @@ use postgres::error::SqlState;
 use super::connect::Target;
 use super::failure;
 use crate::error::{Error, Result};
-use crate::instance::Files;
+use crate::instance::{Files, Unseen};
 
 /// The server's directories on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,47 +43,65 @@ impl Directories {
 /// # Errors
 /// [`Error::Engine`].
 pub fn seen(target: &Target, client: &mut Client) -> Result<Option<Directories>> {
-    if !target.unix_socket() && !target.loopback() {
+    if !target.is_local() {
         return Ok(None);
     }
+    Ok(look(target, client)?.ok())
+}
+
+/// The directories of a server on this host, or why they can't be seen.
+fn look(target: &Target, client: &mut Client) -> Result<std::result::Result<Directories, Unseen>> {
     let sql = "SELECT current_setting('data_directory'), (SELECT pg_tablespace_location(dattablespace) FROM pg_database \
                WHERE datname = current_database()), (SELECT system_identifier FROM pg_control_system())";
     let row = match client.query_one(sql, &[]) {
-        Err(error) if failure::is(&error, &SqlState::INSUFFICIENT_PRIVILEGE) => return Ok(None),
+        Err(error) if failure::is(&error, &SqlState::INSUFFICIENT_PRIVILEGE) => return Ok(Err(Unseen::Role)),
         row => row.map_err(|e| target.failed("ask for the directories of", e))?,
     };
     let directory = PathBuf::from(row.get::<_, String>(0));
-    if !is_the_servers(&directory, row.get::<_, i64>(2), target.unix_socket()) {
-        return Ok(None);
+    let found = identifier(&directory);
+    if let Some(unseen) = not_the_servers(&directory, found, row.get::<_, i64>(2), target.unix_socket()) {
+        return Ok(Err(unseen));
     }
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let tablespace: &str = row.get(1);
     let data = if tablespace.is_empty() { directory.clone() } else { PathBuf::from(tablespace) };
-    Ok(Some(Directories { data: real(data), log: real(directory.join("pg_wal")), directory }))
+    Ok(Ok(Directories { data: real(data), log: real(directory.join("pg_wal")), directory }))
 }
 
-/// Whether a directory of this host is really that of the server: an address of this host may be a tunnel to another one, or
-/// to a container with directories of its own. The cluster's identifier distinguishes them; where this user may not read it,
-/// a socket of this host is taken for enough.
-fn is_the_servers(directory: &Path, identifier: i64, unix_socket: bool) -> bool {
-    let read = || -> io::Result<i64> {
-        let mut bytes = [0; 8];
-        File::open(directory.join("global/pg_control"))?.read_exact(&mut bytes)?;
-        Ok(i64::from_ne_bytes(bytes))
-    };
-    match read() {
-        Ok(found) => found == identifier,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => unix_socket && directory.is_dir(),
-        Err(_) => false,
+/// The identifier of the cluster in a directory of this host.
+fn identifier(directory: &Path) -> io::Result<i64> {
+    let mut bytes = [0; 8];
+    File::open(directory.join("global/pg_control"))?.read_exact(&mut bytes)?;
+    Ok(i64::from_ne_bytes(bytes))
+}
+
+/// Why a directory of this host is not taken for that of the server: an address of this host may be a tunnel to another one, or
+/// to a container with directories of its own. The cluster's identifier, as `found` there, distinguishes them; where this user
+/// may not read it, a socket of this host is taken for enough.
+fn not_the_servers(
+    directory: &Path,
+    found: io::Result<i64>,
+    identifier: i64,
+    unix_socket: bool,
+) -> Option<Unseen> {
+    match found {
+        Ok(found) if found == identifier => None,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            (!unix_socket || !directory.is_dir()).then(|| Unseen::Forbidden(directory.to_owned()))
+        }
+        Ok(_) | Err(_) => Some(Unseen::Elsewhere(directory.to_owned())),
     }
 }
 
 /// As [`Instance::files`](crate::Instance::files).
 pub(super) fn files(target: &Target) -> Result<Files> {
     let mut client = target.connect()?;
-    Ok(match seen(target, &mut client)? {
-        Some(place) => Files { here: true, data: Some(place.data), log: Some(place.log) },
-        None => Files { here: target.is_local(), ..Files::default() },
+    if !target.is_local() {
+        return Ok(Files::default());
+    }
+    Ok(match look(target, &mut client)? {
+        Ok(place) => Files { here: true, data: Some(place.data), log: Some(place.log), unseen: None },
+        Err(unseen) => Files { here: true, unseen: Some(unseen), ..Files::default() },
     })
 }
 
@@ -194,10 +212,23 @@ mod tests {
     #[test]
     fn a_directory_is_the_servers_by_its_identifier() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(!is_the_servers(directory.path(), 7, true));
-        std::fs::create_dir(directory.path().join("global")).unwrap();
-        std::fs::write(directory.path().join("global/pg_control"), 7_i64.to_ne_bytes()).unwrap();
-        assert!(is_the_servers(directory.path(), 7, false));
-        assert!(!is_the_servers(directory.path(), 8, true));
+        let path = directory.path();
+        let unseen = |expected, socket| not_the_servers(path, identifier(path), expected, socket);
+        assert_eq!(unseen(7, true), Some(Unseen::Elsewhere(path.to_owned())));
+        std::fs::create_dir(path.join("global")).unwrap();
+        std::fs::write(path.join("global/pg_control"), 7_i64.to_ne_bytes()).unwrap();
+        assert_eq!(unseen(7, false), None);
+        assert_eq!(unseen(8, true), Some(Unseen::Elsewhere(path.to_owned())));
+    }
+
+    #[test]
+    fn a_directory_that_this_user_may_not_read_is_the_servers_by_its_socket_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let forbidden = || Err(io::ErrorKind::PermissionDenied.into());
+        let path = directory.path();
+        assert_eq!(not_the_servers(path, forbidden(), 7, true), None);
+        assert_eq!(not_the_servers(path, forbidden(), 7, false), Some(Unseen::Forbidden(path.to_owned())));
+        let nowhere = path.join("nowhere");
+        assert_eq!(not_the_servers(&nowhere, forbidden(), 7, true), Some(Unseen::Forbidden(nowhere.clone())));
     }
 }

@@ -149,7 +149,7 @@ impl Instance for Sqlite {
     }
 
     fn files(&self) -> Result<Files> {
-        Ok(Files { here: true, data: Some(self.directory.clone()), log: None })
+        Ok(Files { here: true, data: Some(self.directory.clone()), ..Files::default() })
     }
 
     /// All databases in the directory that carry this program's mark.

@@ -78,7 +78,7 @@ pub trait Adapter: Send + Sync {
     /// for writing what it did not make.
     ///
     /// # Errors
-    /// [`Error::BlockSize`](iolite_db::Error::BlockSize), [`Error::Exists`](iolite_db::Error::Exists) when there is one already, [`Error::Layout`](iolite_db::Error::Layout) and [`Error::NoSpace`](iolite_db::Error::NoSpace) (where the space can be seen)
+    /// [`Error::BlockSize`](iolite_db::Error::BlockSize), [`Error::Exists`](iolite_db::Error::Exists) when there is one already, [`Error::Foreign`](iolite_db::Error::Foreign) when something of its names was made by someone else, [`Error::Layout`](iolite_db::Error::Layout) and [`Error::NoSpace`](iolite_db::Error::NoSpace) (where the space can be seen)
     /// before anything is made, [`Error::Cancelled`](iolite_db::Error::Cancelled) when `progress` said so. `progress` gets 0 once something has been made,
     /// not before. What was made until an error stays until [`Adapter::purge`]; nothing else uses it: it is
     /// [`Error::Incomplete`](iolite_db::Error::Incomplete).

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use iolite_db::{DatabaseUrl, Files, Instance};
+use iolite_db::{DatabaseUrl, Files, Instance, Unseen};
 use iolite_model::{Filesystem, Storage};
 use iolite_observe::{LeafCounters, storage_beneath};
 
@@ -27,11 +27,11 @@ impl DatabaseStorage {
     /// # Errors
     /// The server can't be asked ([`iolite_db::Error`]), or its directories can't be examined ([`iolite_observe::Error`]).
     pub fn find(url: &DatabaseUrl, database: &dyn Instance) -> anyhow::Result<DatabaseStorage> {
-        let Files { here, data, log } = database.files()?;
+        let Files { here, data, log, unseen } = database.files()?;
         let beneath = |path: &Path| storage_beneath(std::iter::once(path));
         let Some(storage) = data.as_deref().map(beneath).transpose()?.flatten() else {
             return Ok(DatabaseStorage {
-                storage: unseen(url, here),
+                storage: unknown(url, here, unseen.as_ref()),
                 here,
                 data: None,
                 log: None,
@@ -49,17 +49,46 @@ impl DatabaseStorage {
 }
 
 /// What is reported of storage that can't be seen.
-fn unseen(url: &DatabaseUrl, here: bool) -> Storage {
-    let kind = match (here, url) {
-        (true, DatabaseUrl::Postgres(_)) => {
-            "file system that the server names to superusers and members of pg_read_all_settings only"
+fn unknown(url: &DatabaseUrl, here: bool, unseen: Option<&Unseen>) -> Storage {
+    let kind = match unseen {
+        Some(Unseen::Role) => {
+            "file system that the server names to superusers and members of pg_read_all_settings only".into()
         }
-        (true, _) => "file system that cannot be seen from here",
-        (false, _) => "file system of another host",
+        Some(Unseen::Forbidden(directory)) => format!(
+            "file system that this user may not see ({}: permission denied): connect through the server's unix socket, or \
+             run iolite as root or as the server's user",
+            directory.display()
+        ),
+        Some(Unseen::Elsewhere(directory)) => format!(
+            "file system that is not this host's: {} is not there, or is not this server's (a container, or a tunnel)",
+            directory.display()
+        ),
+        None if here => "file system that cannot be seen from here".into(),
+        None => "file system of another host".into(),
     };
     Storage {
         directory: PathBuf::from(url.to_string()),
-        filesystem: Filesystem { kind: kind.into(), ..Filesystem::default() },
+        filesystem: Filesystem { kind, ..Filesystem::default() },
         ..Storage::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_seen_is_blamed_on_its_cause() {
+        let url = DatabaseUrl::parse("postgres://me@localhost/shop").unwrap();
+        let data = PathBuf::from("/var/lib/data");
+        let kind = |here, unseen: Option<Unseen>| unknown(&url, here, unseen.as_ref()).filesystem.kind;
+        let [role, forbidden, elsewhere] =
+            [Unseen::Role, Unseen::Forbidden(data.clone()), Unseen::Elsewhere(data)]
+                .map(|why| kind(true, Some(why)));
+        assert!(role.contains("pg_read_all_settings"), "{role}");
+        assert!(forbidden.contains("/var/lib/data") && forbidden.contains("unix socket"), "{forbidden}");
+        assert!(elsewhere.contains("/var/lib/data") && elsewhere.contains("container"), "{elsewhere}");
+        let others = [forbidden, elsewhere, kind(true, None), kind(false, None)];
+        assert!(others.iter().all(|kind| !kind.contains("pg_read_all_settings")), "{others:?}");
     }
 }

@@ -178,7 +178,7 @@ impl Instance for Gtm {
 
     fn files(&self) -> Result<Files> {
         let log = Some(self.file(files::JOURNAL));
-        Ok(Files { here: true, data: Some(self.directory.clone()), log })
+        Ok(Files { here: true, data: Some(self.directory.clone()), log, unseen: None })
     }
 
     fn settle(&self) -> Result<()> {

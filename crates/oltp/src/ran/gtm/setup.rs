@@ -47,7 +47,9 @@ pub(super) fn setup(gtm: &Gtm, new: &NewBlocks, progress: &mut Progress<'_>) -> 
     let block = block_size(new.block)?;
     let directory = gtm.directory.as_path();
     if let Some(path) = files::existing(directory)?.into_iter().next() {
-        return Err(Error::Exists { path });
+        // Purge removes what a catalogue of ours lists.
+        let ours = Catalogue::read(directory)?.is_some();
+        return Err(if ours { Error::Exists { path } } else { Error::Foreign { path } });
     }
     let blocks = new.size.0.div_ceil(block).max(1);
     if blocks > MAX_BLOCKS {

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, params};
 
 use super::super::contract::{NewBlocks, Progress};
 use super::super::layout::{proceed, validate};
-use super::{BLOCKS, COMPLETE, GLOBAL_PAGE, PAGE, PAGES, RanSqlite, companions, databases_in};
+use super::{COMPLETE, GLOBAL_PAGE, PAGE, PAGES, RanSqlite, companions, databases_in};
 use iolite_db::space::check_space;
 use iolite_db::sqlite::{APPLICATION_ID, engine, io, open, vfs};
 use iolite_db::{Error, Result};
@@ -33,7 +33,7 @@ pub(super) const MAX_SUBSCRIPTS: u64 = 1 << 40;
 pub(super) fn setup(database: &RanSqlite, new: &NewBlocks, progress: &mut Progress<'_>) -> Result<()> {
     let page = page_size(new.block)?;
     let pages = new.size.0.div_ceil(page);
-    refuse_existing(&database.directory)?;
+    refuse_existing(database)?;
     check_space(&database.directory, Bytes(pages.saturating_mul(page)))?;
     let path = database.blocks_file();
     make(database, &path)?;
@@ -114,13 +114,17 @@ fn sync_directory(directory: &Path) -> Result<()> {
         .map_err(|e| io("sync", directory, e, "see the kernel log (dmesg)"))
 }
 
-fn refuse_existing(directory: &Path) -> Result<()> {
-    if let Some(path) = databases_in(directory)?.into_iter().next() {
+/// # Errors
+/// [`Error::Exists`] for a database of ours, which purge removes; [`Error::Foreign`] for what purge refuses.
+fn refuse_existing(database: &RanSqlite) -> Result<()> {
+    let existing = databases_in(&database.directory)?;
+    database.refuse_foreign(&existing)?;
+    if let Some(path) = existing.into_iter().next() {
         return Err(Error::Exists { path });
     }
     // A log left behind by another database of that name would be taken for ours.
-    match companions(&directory.join(BLOCKS)).find(|path| fs::symlink_metadata(path).is_ok()) {
-        Some(path) => Err(Error::Exists { path }),
+    match companions(&database.blocks_file()).find(|path| fs::symlink_metadata(path).is_ok()) {
+        Some(path) => Err(Error::Foreign { path }),
         None => Ok(()),
     }
 }
