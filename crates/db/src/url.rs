@@ -51,13 +51,8 @@ impl DatabaseUrl {
                 refuse_reserved(rest)?;
                 Ok(DatabaseUrl::Mysql(format!("mysql:{rest}")))
             }
-            // What is no URL may still hold a password.
-            _ if text.contains(['=', '@']) && !text.contains("://") => {
-                Err(Error::Url(format!("that is not a database's URL: write {URLS}")))
-            }
-            _ => {
-                Err(Error::Url(format!("`{}` is not a database's URL: write {URLS}", without_password(text))))
-            }
+            // What is no URL of ours may still hold a password, anywhere.
+            _ => Err(Error::Url(format!("that is not a database's URL: write {URLS}"))),
         }
     }
 }
@@ -68,7 +63,7 @@ fn refuse_reserved(url: &str) -> Result<()> {
     let rest = url.strip_prefix("//").unwrap_or(url);
     let (authority, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     if authority.matches('@').count() <= 1 && !after.contains('@') {
-        return Ok(());
+        return refuse_ports(authority.rsplit('@').next().unwrap_or_default());
     }
     Err(Error::Url(
         "unexpected @ in the URL, most likely because the password has reserved characters: encode them as %XX (@ as %40, / as \
@@ -77,12 +72,55 @@ fn refuse_reserved(url: &str) -> Result<()> {
     ))
 }
 
+/// Refuses a port that is no number: most likely a password, of a URL without a host.
+fn refuse_ports(hosts: &str) -> Result<()> {
+    let port = |host: &str| {
+        let name = host.rfind(']').map_or(host, |end| &host[end..]);
+        name.split_once(':').map(|(_, port)| port.to_owned())
+    };
+    if hosts.split(',').filter_map(port).all(|port| port.bytes().all(|digit| digit.is_ascii_digit())) {
+        return Ok(());
+    }
+    Err(Error::Url(
+        "the port in the URL is not a number: the format is USER:PASSWORD@HOST:PORT, where the host must not be left out after a \
+         password"
+            .into(),
+    ))
+}
+
+/// Schemes of addresses that have no password, unless there is an @.
+const WITHOUT_PASSWORD: [&str; 3] = ["tcp", "http", "https"];
+
 /// A text without the password of the URL that it is or holds: what stands between the user's name and the host, or after
-/// `password=`. A text without a URL stays as it is.
-pub fn without_password(url: &str) -> String {
+/// `password=`. Of a URL that is no database's, nothing is left: a password may be anywhere in it. A text without a URL stays as
+/// it is, unless it has the form `USER:PASSWORD@HOST`.
+pub fn without_password(text: &str) -> String {
+    let Some(slashes) = text.find("://") else {
+        let value = text.strip_prefix("--db=").unwrap_or(text);
+        let name = |user: &str| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+            !user.is_empty() && !user.starts_with('-') && user.chars().all(plain)
+        };
+        let secret = value.split_once(':').is_some_and(|(user, rest)| name(user) && rest.contains('@'));
+        return if secret { text.replace(value, "***") } else { text.to_owned() };
+    };
+    let of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let before = text[..slashes].char_indices().rev().find(|(_, c)| !of_scheme(*c));
+    let start = before.map_or(0, |(at, c)| at + c.len_utf8());
+    let (before, url) = text.split_at(start);
+    let plain = WITHOUT_PASSWORD.contains(&&text[start..slashes]) && !url.contains('@');
+    match DatabaseUrl::parse(url) {
+        _ if plain => text.to_owned(),
+        Ok(DatabaseUrl::Sqlite(_) | DatabaseUrl::Gtm(_)) => text.to_owned(),
+        Ok(_) => format!("{before}{}", masked(url)),
+        Err(_) => format!("{before}***"),
+    }
+}
+
+/// A URL that can be read, without its password.
+fn masked(url: &str) -> String {
     let mut text = url.to_owned();
     let Some(authority) = url.find("://").map(|at| at + 3) else { return text };
-    // The last @ ends it, wherever it is: a password may hold anything that should have been encoded.
     if let Some(at) = url[authority..].rfind('@').map(|at| authority + at)
         && let Some(colon) = url[authority..at].find(':').map(|colon| authority + colon)
     {
@@ -97,12 +135,25 @@ pub fn without_password(url: &str) -> String {
     text
 }
 
+impl DatabaseUrl {
+    /// What of the user's client configuration is not used, and why.
+    pub fn caveats(&self) -> Vec<String> {
+        match self {
+            // What is wrong with the URL is an error of whoever connects.
+            DatabaseUrl::Postgres(url) => {
+                crate::postgres::Target::new(url).map_or_else(|_| Vec::new(), |target| target.caveats())
+            }
+            DatabaseUrl::Sqlite(_) | DatabaseUrl::Gtm(_) | DatabaseUrl::Mysql(_) => Vec::new(),
+        }
+    }
+}
+
 impl fmt::Display for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DatabaseUrl::Sqlite(directory) => f.pad(&format!("sqlite:{}", directory.display())),
             DatabaseUrl::Gtm(directory) => f.pad(&format!("gtm:{}", directory.display())),
-            DatabaseUrl::Postgres(url) | DatabaseUrl::Mysql(url) => f.pad(&without_password(url)),
+            DatabaseUrl::Postgres(url) | DatabaseUrl::Mysql(url) => f.pad(&masked(url)),
         }
     }
 }
@@ -133,6 +184,24 @@ mod tests {
     }
 
     #[test]
+    fn what_has_no_password_stays_as_it_is() {
+        for text in [
+            "--json",
+            "a/b.fio",
+            "tcp://host:7480",
+            "sqlite:/data",
+            "--filename=/dev/sda:/dev/sdb",
+            "me@host",
+        ] {
+            assert_eq!(without_password(text), text);
+        }
+        assert_eq!(without_password("--db=postgres://me:secret@host/db"), "--db=postgres://me@host/db");
+        assert_eq!(without_password("ü://secret"), "ü***");
+        assert!(DatabaseUrl::parse("postgres://me@[::1]:5432,[::2]/db").is_ok());
+        assert!(DatabaseUrl::parse("postgres://me@%2Ftmp%2Fa:5432/db").is_ok());
+    }
+
+    #[test]
     fn passwords_are_never_shown() {
         for (url, shown) in [
             ("postgres://me:secret@host:5432/db", "postgres://me@host:5432/db"),
@@ -158,9 +227,17 @@ mod tests {
             "mysql://me:12/secret@host/db",
             "postgres://me:12?secret@host/db",
             "mysql://me:12#secret@host/db",
+            "postgress://app:secret/db",
+            "postgres://app:secret/db",
+            "mysql://secret:secret",
+            "postgres://me@[::1]:secret/db",
+            "postgres://me@one:5432,two:secret/db",
+            "http://me:secret@host/",
         ] {
             let shown = without_password(wrong);
-            assert!(!wrong.contains("://") || !shown.contains("secret"), "{wrong}: {shown}");
+            assert!(wrong.contains(' ') || !shown.contains("secret"), "{wrong}: {shown}");
+            let option = without_password(&format!("--db={wrong}"));
+            assert!(wrong.contains(' ') || !option.contains("secret"), "{wrong}: {option}");
             assert!(!DatabaseUrl::parse(wrong).unwrap_err().to_string().contains("secret"), "{wrong}");
         }
     }

@@ -1,7 +1,7 @@
 //! The way to the server: what the URL says, connections, and what the server has to be.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use postgres::config::{Host, SslMode};
@@ -33,6 +33,8 @@ pub struct Target {
     place: String,
     unix_socket: bool,
     loopback: bool,
+    /// The password file, where it is not used because others may read it.
+    ignored: Option<PathBuf>,
 }
 
 impl Target {
@@ -68,7 +70,7 @@ impl Target {
             ));
         }
         defaults::complete(&mut config, &mut tls, &surroundings.settings(service.as_deref())?)?;
-        complete(&mut config, surroundings);
+        let ignored = complete(&mut config, surroundings);
         let place = place(&config);
         let loopback = |host: &Host| match host {
             Host::Tcp(name) => {
@@ -86,7 +88,18 @@ impl Target {
             (Some(_), TlsMode::Prefer) => SslMode::Prefer,
             (Some(_), _) => SslMode::Require,
         });
-        Ok(Target { unix_socket, loopback, place, config, tls: connector })
+        Ok(Target { unix_socket, loopback, place, config, tls: connector, ignored })
+    }
+
+    /// What of the client's configuration is not used.
+    pub fn caveats(&self) -> Vec<String> {
+        let ignored = |file: &PathBuf| {
+            format!(
+                "the password file {} is not used: its group or others may access it (chmod 0600 {0})",
+                file.display()
+            )
+        };
+        self.ignored.iter().map(ignored).collect()
     }
 
     /// Whether the server must be on this host, as far as the way to it shows.
@@ -164,8 +177,8 @@ impl fmt::Debug for Target {
     }
 }
 
-/// Adds what neither the URL nor its surroundings say, as libpq would.
-fn complete(config: &mut Config, surroundings: &ClientEnvironment) {
+/// Adds what neither the URL nor its surroundings say, as libpq would. Returns the password file that is not used, if any.
+fn complete(config: &mut Config, surroundings: &ClientEnvironment) -> Option<PathBuf> {
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         let usual = Path::new("/var/run/postgresql");
         config.host_path(if usual.is_dir() { usual } else { Path::new("/tmp") });
@@ -175,15 +188,22 @@ fn complete(config: &mut Config, surroundings: &ClientEnvironment) {
     {
         config.user(&user);
     }
-    if config.get_password().is_none()
-        && let Some(password) = surroundings.password(config)
-    {
-        config.password(password);
+    let mut ignored = None;
+    if config.get_password().is_none() {
+        match surroundings.password_file() {
+            Ok(file) => {
+                if let Some(password) = file.and_then(|file| ClientEnvironment::password(&file, config)) {
+                    config.password(password);
+                }
+            }
+            Err(file) => ignored = Some(file),
+        }
     }
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(PATIENCE);
     }
     config.application_name("iolite");
+    ignored
 }
 
 /// What messages call the database.
@@ -241,6 +261,25 @@ mod tests {
         assert_eq!(mode("postgres://me@/db?host=/tmp&sslmode=require"), (SslMode::Disable, false));
         let error = Target::within("postgres://me@host/db?sslmode=verify-full", &nothing).unwrap_err();
         assert!(error.to_string().contains("sslrootcert=FILE"), "{error}");
+    }
+
+    #[test]
+    fn a_password_file_that_others_may_read_is_not_used_and_said() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("passwords");
+        std::fs::write(&file, "*:*:*:*:secret\n").unwrap();
+        let variable = |name: &str| (name == "PGPASSFILE").then(|| file.display().to_string());
+        let target = |url: &str, mode: u32| {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            Target::within(url, &ClientEnvironment { variable: &variable }).unwrap()
+        };
+        let (with, without) = ("postgres://me:own@host/db", "postgres://me@host/db");
+        assert_eq!(target(without, 0o644).config.get_password(), None);
+        let said = target(without, 0o644).caveats().join("");
+        assert!(said.contains(&file.display().to_string()) && said.contains("0600"), "{said}");
+        assert_eq!(target(without, 0o600).config.get_password(), Some(&b"secret"[..]));
+        assert!(target(without, 0o600).caveats().is_empty() && target(with, 0o644).caveats().is_empty());
     }
 
     #[test]

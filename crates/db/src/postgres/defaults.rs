@@ -76,13 +76,22 @@ impl ClientEnvironment<'_> {
             })
     }
 
-    /// The password for this connection from the password file. A file that others may read is not used, as in libpq.
-    pub(super) fn password(&self, config: &Config) -> Option<String> {
-        let file = (self.variable)("PGPASSFILE").map(PathBuf::from).or_else(|| self.home(".pgpass"))?;
-        let mode = std::fs::metadata(&file).ok()?.permissions().mode();
-        if mode & 0o077 != 0 {
-            return None;
-        }
+    /// The password file, where there is one.
+    ///
+    /// # Errors
+    /// Its path, where others may read it: as in libpq it is not used then.
+    pub(super) fn password_file(&self) -> std::result::Result<Option<PathBuf>, PathBuf> {
+        let named = (self.variable)("PGPASSFILE").map(PathBuf::from).or_else(|| self.home(".pgpass"));
+        let Some((file, metadata)) =
+            named.and_then(|file| std::fs::metadata(&file).ok().map(|of| (file, of)))
+        else {
+            return Ok(None);
+        };
+        if metadata.permissions().mode() & 0o077 == 0 { Ok(Some(file)) } else { Err(file) }
+    }
+
+    /// The password for this connection from the password file.
+    pub(super) fn password(file: &Path, config: &Config) -> Option<String> {
         let text = std::fs::read_to_string(file).ok()?;
         let host = match config.get_hosts().first() {
             Some(Host::Tcp(name)) => name.clone(),
@@ -209,10 +218,11 @@ mod tests {
         assert_eq!(config.get_hosts(), [Host::Tcp("db.example.org".into())]);
         assert_eq!((config.get_user(), config.get_ports()), (Some("s"), &[77][..]));
         assert_eq!(tls.mode, Some(crate::tls::TlsMode::Require));
-        assert_eq!(surroundings.password(&config).as_deref(), Some("secret"));
+        let file = surroundings.password_file().unwrap().unwrap();
+        assert_eq!(ClientEnvironment::password(&file, &config).as_deref(), Some("secret"));
         // Others may read it: not used.
         std::fs::set_permissions(path(".pgpass"), std::fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(surroundings.password(&config), None);
+        assert_eq!(surroundings.password_file().unwrap_err(), file);
         assert!(surroundings.settings(Some("other")).unwrap_err().to_string().contains("`other`"));
         // What the URL says stands.
         let (mut config, mut tls): (Config, _) =
