@@ -41,14 +41,14 @@ impl Faulty {
 
     /// Runs a task on the file with these faults; returns the measured phase.
     fn run(&self, rules: Vec<Rule>, rest: &str, code: i32) -> Value {
-        self.document(rules, rest, code)["phases"][0].clone()
+        self.document("sync", rules, rest, code)["phases"][0].clone()
     }
 
-    /// The same; returns all that is printed.
-    fn document(&self, rules: Vec<Rule>, rest: &str, code: i32) -> Value {
+    /// The same, with this back end; returns all that is printed.
+    fn document(&self, backend: &str, rules: Vec<Rule>, rest: &str, code: i32) -> Value {
         let text = format!(
             "[[tasks]]\n[tasks.io]\nname = 'measured'\n\
-             target.existing = {{ path = '{}', overwrite = 'anything' }}\nbackend = 'sync'\ninterval = '50ms'\n\
+             target.existing = {{ path = '{}', overwrite = 'anything' }}\nbackend = '{backend}'\ninterval = '50ms'\n\
              errors.stop = []\n{rest}\n",
             self.place.root.path().join("mounted/mine").display()
         );
@@ -144,7 +144,7 @@ fn errors_are_counted_to_the_last_one_by_class() {
 fn an_error_in_the_ramp_alone_is_warned_of_and_no_success() {
     let Some(faulty) = Faulty::new() else { return };
     let first = Rule::new(Call::Read, Fault::Error(5)).every(u64::MAX);
-    let document = faulty.document(vec![first], "mix = 'read'\nramp = '300ms'\nstop.runtime = '300ms'", 3);
+    let document = faulty.document("sync", vec![first], "mix = 'read'\nramp = '300ms'\nstop.runtime = '300ms'", 3);
     injected("errors in a ramp", faulty.struck(0));
     assert_eq!(faulty.struck(0), 1);
     let operations = document["phases"][0]["operations"].as_array().unwrap();
@@ -172,6 +172,44 @@ fn short_transfers_are_counted() {
         injected("short transfers", faulty.struck(0));
         assert_eq!(counted(&phase, "short"), faulty.struck(0), "{mix}: {}", phase["errors"]);
     }
+}
+
+/// Reading a mapped page that the device can't read is SIGBUS.
+#[test]
+fn a_mapped_page_that_cannot_be_read_is_an_error_of_its_operation() {
+    let Some(faulty) = Faulty::new() else { return };
+    faulty.disk.script().use_page_cache();
+    // The kernel asks for a page again before it gives up: no later call may succeed.
+    let rules = vec![Rule::new(Call::Read, Fault::Error(5)).after(20)];
+    let rest = format!("mix = 'read'\naccess = 'random'\nstop.operations = {OPERATIONS}");
+    let phase = faulty.document("mmap", rules, &rest, 3)["phases"][0].clone();
+    injected("errors of calls", faulty.struck(0));
+    assert!(faulty.struck(0) > 0);
+    let failed = counted(&phase, "device");
+    let done: u64 =
+        phase["operations"].as_array().unwrap().iter().map(|of| of["operations"].as_u64().unwrap()).sum();
+    assert!(failed > 0 && done > 0, "{phase}");
+}
+
+#[test]
+fn a_mapped_file_that_is_truncated_in_mid_run_is_an_error_of_its_operations() {
+    let place = TestDirectory::new();
+    let mine = place.data().join("mine");
+    fs::write(&mine, vec![1; 4 << 20]).unwrap();
+    let text = format!(
+        "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.existing = {{ path = '{}' }}\nbackend = 'mmap'\nmix = 'read'\n\
+         access = 'random'\ninterval = '50ms'\nerrors.stop = []\nstop.runtime = '2s'\n",
+        mine.display()
+    );
+    let mut child = run(&place, &text).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    place.wait_for_intervals(&mut child, 5);
+    fs::OpenOptions::new().write(true).open(&mine).unwrap().set_len(1 << 20).unwrap();
+    injected("truncated files", 1);
+    let output = child.wait_with_output().unwrap();
+    ended_by_itself(&output);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(counted(&json(&output)["phases"][0], "device") > 0);
+    nothing_is_lost(&place, 5);
 }
 
 #[test]

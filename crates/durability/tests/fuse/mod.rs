@@ -253,7 +253,8 @@ impl Filesystem for Volatile {
             return reply.error(Errno::from_i32(number));
         }
         // What programs transfer is transferred as they say, not by pages.
-        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
+        let by_call = !self.script.page_cache();
+        reply.opened(FileHandle(0), if by_call { FopenFlags::FOPEN_DIRECT_IO } else { FopenFlags::empty() });
     }
 
     fn read(

@@ -1,6 +1,7 @@
 //! What goes wrong in the file system, call by call.
 
 use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -60,6 +61,8 @@ impl Rule {
 #[derive(Default)]
 pub(crate) struct Script {
     rules: Mutex<Vec<Rule>>,
+    /// Whether files are read by pages, through the kernel's cache: only such files can be mapped.
+    page_cache: AtomicBool,
     /// Replies that are never sent, kept because dropping one sends an error.
     held: Mutex<Vec<Box<dyn Any + Send>>>,
 }
@@ -68,6 +71,15 @@ impl Script {
     /// Injects these faults from now on.
     pub(crate) fn set(&self, rules: Vec<Rule>) {
         *self.rules() = rules;
+    }
+
+    /// Files that are opened from now on are read by pages.
+    pub(crate) fn use_page_cache(&self) {
+        self.page_cache.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn page_cache(&self) -> bool {
+        self.page_cache.load(Ordering::Relaxed)
     }
 
     /// Calls so far that the rule of this number was applied to.
