@@ -100,7 +100,7 @@ pub(crate) fn run(args: ClassicArgs) -> anyhow::Result<Exit> {
     let limits = args.writes.limits();
     let plan = WritePlan { space: Classic::space(&terms), ..limits.plan(procedure.steps(), &storage) };
     let plan = args.writes.accept(plan, &storage, args.output.quiet)?;
-    let mut session = setup::begin(storage, &directory, &args.output, Nanos(0), &control)?;
+    let mut session = setup::begin(storage, Some(&directory), &args.output, Nanos(0), &control)?;
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("classic", directory.display().to_string())));
     session.conclude(Concluded::of(&terms));

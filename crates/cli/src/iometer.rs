@@ -102,7 +102,7 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
     match args.action {
         Action::Print => {
             let configuration = Configuration { specs: standard(), ..Configuration::default() };
-            output::print(&print(&configuration))?;
+            output::print_data(&print(&configuration))?;
             Ok(Exit::Fit)
         }
         Action::Patterns { place } => {
@@ -174,7 +174,7 @@ fn test(
     let duration = Nanos(each.saturating_mul(terms.points.len() as u64));
     let planned = Iometer::new(&terms, IometerAccess { backend: BackendKind::Sync, direct: false });
     let plan = place.writes.plan(planned.steps(), &storage, place.output.quiet)?;
-    let mut session = setup::begin(storage, &directory, &place.output, duration, &control)?;
+    let mut session = setup::begin(storage, Some(&directory), &place.output, duration, &control)?;
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("iometer", name)));
     session.conclude(Concluded::of(&terms));

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Parser;
-use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
 use iolite_model::{Bytes, Concluded, Durability, Nanos, Storage, TimedBy, WritePlan};
 use iolite_oltp::ran::Settings;
@@ -102,7 +101,7 @@ pub(crate) fn run(args: LayersArgs) -> anyhow::Result<Exit> {
     let layers = Layers::new(options.clone());
     let plan = args.writes.limits().plan(layers.planned().chunks(1), &storage).then(of_own_database(&layers));
     let plan = args.writes.accept(plan, &storage, args.output.quiet)?;
-    let mut session = setup::begin(storage, &directory, &args.output, plan.duration, &control)?;
+    let mut session = setup::begin(storage, Some(&directory), &args.output, plan.duration, &control)?;
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("layers", "")));
     let names = options.databases.clone();
@@ -134,7 +133,7 @@ fn validate(args: &LayersArgs) -> Result<(), UsageError> {
 }
 
 fn open(url: &str, control: &Control) -> anyhow::Result<RanDatabase> {
-    let url = DatabaseUrl::parse(url).map_err(refused)?;
+    let url = setup::database(url).map_err(refused)?;
     let settings = Settings { durability: Durability::Full, through_buffers: false };
     answered(control, move || RanDatabase::open(url, settings, false)).map_err(refused)
 }

@@ -58,8 +58,7 @@ pub(crate) fn run(args: &ObserveArgs) -> anyhow::Result<Exit> {
     let directory = setup::directory(&args.directory)?;
     let storage = iolite_observe::storage(&directory)?;
     let setup = Setup {
-        // Nothing is written into the directory.
-        directory: &std::env::temp_dir(),
+        directory: None,
         results: setup::usable_results(args.output.results.clone())?,
         view: setup::view(setup::asked_view(&args.output)?, args.duration),
     };

@@ -1,16 +1,39 @@
 //! What is printed, and how: standard output for results, standard error for everything else.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
 use iolite_model::Ending;
 use iolite_report::{Format, Style, show};
 use iolite_results::Run;
 
-/// Prints a result. A reader that has gone away (a closed pipe) is no error: it wanted no more.
+/// Prints lines for a reader, which may hold names of files and the like: no escape sequence of a name reaches a terminal, nor a
+/// file that is shown on one later.
+///
+/// # Errors
+/// As [`print_rendered`].
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    print_rendered(&shown(text))
+}
+
+/// Prints what programs read, as it is; on a terminal as [`print`] does.
+///
+/// # Errors
+/// As [`print_rendered`].
+pub(crate) fn print_data(text: &str) -> io::Result<()> {
+    if !io::stdout().is_terminal() {
+        return print_rendered(text);
+    }
+    // Columns of a table are apart by tabs.
+    print_rendered(&text.split('\t').map(shown).collect::<Vec<_>>().join("\t"))
+}
+
+/// Prints what was made for this output: names in it are escaped already. A reader that has gone away (a closed pipe) is no
+/// error: it wanted no more.
 ///
 /// # Errors
 /// Standard output cannot be written to, for example on a full disk.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+pub(crate) fn print_rendered(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -21,23 +44,43 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 /// Prints a note on standard error.
 pub(crate) fn note(text: &str) {
     // Without a standard error it is lost.
-    let _ = writeln!(io::stderr(), "iolite: {}", shown(text));
+    let _ = writeln!(io::stderr(), "iolite: {}", shown(&kept_secret(text)));
 }
 
 /// Prints what is wrong, under the name that the program was called by.
 pub(crate) fn complain(name: &str, text: &str) {
-    let _ = writeln!(io::stderr(), "{name}: {}", shown(text));
+    let _ = writeln!(io::stderr(), "{name}: {}", shown(&kept_secret(text)));
 }
 
-/// A text as standard error can show it: no escape sequence of a name reaches a terminal, and outside of UTF-8 it is ASCII.
+/// A message without what arguments hold of passwords: a URL in the wrong place is quoted by whoever expects something else there.
+fn kept_secret(text: &str) -> String {
+    let mut text = text.to_owned();
+    for argument in std::env::args() {
+        let secret = iolite_db::without_password(&argument);
+        if secret != argument {
+            text = text.replace(&argument, &secret);
+            // An option's value is quoted without its name.
+            if let (Some((_, value)), Some((_, secret))) = (argument.split_once('='), secret.split_once('='))
+            {
+                text = text.replace(value, secret);
+            }
+        }
+    }
+    text
+}
+
+/// A text as a terminal can show it: no escape sequence of a name reaches it, and outside of UTF-8 it is ASCII.
 fn shown(text: &str) -> String {
     iolite_report::harmless(text, unicode_locale())
 }
 
 /// Prints what clap says of the arguments, which may quote them.
 pub(crate) fn usage(error: &clap::Error) {
-    if std::env::args_os().any(|argument| argument.to_string_lossy().chars().any(char::is_control)) {
-        let _ = writeln!(io::stderr(), "{}", shown(&error.render().to_string()));
+    let text = error.render().to_string();
+    let safe = kept_secret(&text);
+    let is_odd = |argument: OsString| argument.to_string_lossy().chars().any(char::is_control);
+    if safe != text || std::env::args_os().any(is_odd) {
+        let _ = writeln!(io::stderr(), "{}", shown(&safe));
     } else {
         // Nobody reads it any more.
         let _ = error.print();
@@ -46,7 +89,8 @@ pub(crate) fn usage(error: &clap::Error) {
 
 /// Prints an error with its causes.
 pub(crate) fn error(error: &anyhow::Error) {
-    let _ = writeln!(io::stderr(), "iolite: error: {}", shown(&iolite_session::describe(error)));
+    let _ =
+        writeln!(io::stderr(), "iolite: error: {}", shown(&kept_secret(&iolite_session::describe(error))));
 }
 
 /// Prints a run: what a command prints at its end, and `results show` later.
@@ -54,7 +98,7 @@ pub(crate) fn error(error: &anyhow::Error) {
 /// # Errors
 /// Standard output can't be written to.
 pub(crate) fn run(run: &Run, format: Format) -> io::Result<()> {
-    print(&show(run, format, style()))
+    print_rendered(&show(run, format, style()))
 }
 
 /// Reports a failure where nobody would see it now: the live view does without `quiet`, and the results do on a terminal.
@@ -63,7 +107,7 @@ pub(crate) fn failure(run: &Run, quiet: bool) {
         && quiet
         && !io::stdout().is_terminal()
     {
-        let _ = writeln!(io::stderr(), "iolite: error: {}", shown(reason));
+        let _ = writeln!(io::stderr(), "iolite: error: {}", shown(&kept_secret(reason)));
     }
 }
 

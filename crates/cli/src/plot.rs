@@ -27,7 +27,7 @@ pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
         let drawn = chart_of_logs(&logs, args.smooth, args.trend);
         write(&drawn.map_err(UsageError::new)?, args)?;
         if args.output.as_deref() != Some(Path::new("-")) {
-            output::print(&table(&figures(&logs)))?;
+            output::print_data(&table(&figures(&logs)))?;
         }
         return Ok(Exit::Fit);
     }
@@ -74,12 +74,12 @@ pub(crate) fn stored(names: &[String], results: Option<PathBuf>) -> anyhow::Resu
 fn write(chart: &Chart, args: &PlotArgs) -> anyhow::Result<()> {
     if args.show {
         let style = output::style();
-        output::print(&terminal(chart, style.width, style.color))?;
+        output::print_rendered(&terminal(chart, style.width, style.color))?;
     }
     let Some(file) = &args.output else { return Ok(()) };
     let picture = svg(chart);
     if file == Path::new("-") {
-        return Ok(output::print(&picture)?);
+        return Ok(output::print_data(&picture)?);
     }
     if file.extension().is_some_and(|end| end.eq_ignore_ascii_case("png")) {
         return Ok(write_png(&picture, file)?);

@@ -23,7 +23,7 @@ pub(crate) fn run(name: Option<&str>) -> anyhow::Result<Exit> {
             found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| UsageError::new(unknown(name)))?
         }
     };
-    output::print(&text)?;
+    output::print_data(&text)?;
     Ok(Exit::Fit)
 }
 

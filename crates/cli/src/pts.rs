@@ -127,7 +127,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let storage = iolite_observe::storage_of_target(&terms.target)?;
     let plan = args.writes.accept(Pts::writes(&terms), &storage, args.output.quiet)?;
-    let mut session = setup::begin(storage, &std::env::temp_dir(), &args.output, terms.longest(), &control)?;
+    let mut session = setup::begin(storage, None, &args.output, terms.longest(), &control)?;
     session.scratch().allow_overwriting(allowed);
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("pts", terms.target.display().to_string())));

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     }
     let page = iolite_report::page(&plot::stored(&args.runs, args.results.clone())?);
     if args.output == Path::new("-") {
-        output::print(&page)?;
+        output::print_data(&page)?;
         return Ok(Exit::Fit);
     }
     std::fs::write(&args.output, page).map_err(|error| {

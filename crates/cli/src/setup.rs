@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use iolite_db::DatabaseUrl;
 use iolite_engine::{Control, NamedDevice, Overwriting, remove_leftovers};
 use iolite_model::{Bytes, JobTask, Nanos, RunInfo, Storage, Task, View};
 use iolite_report::prometheus::Prometheus;
@@ -22,18 +23,20 @@ pub(crate) fn run_info(storage: Storage) -> RunInfo {
     iolite_session::run_info(storage, command.collect())
 }
 
-/// Begins a run on this storage, whose own files are created in `directory` and which takes about `duration`.
+/// Begins a run on this storage, whose own files are created in `directory` if it has any, and which takes about `duration`.
 ///
 /// # Errors
 /// The directory can't be written to.
 pub(crate) fn begin<'a>(
     storage: Storage,
-    directory: &Path,
+    directory: Option<&Path>,
     output: &OutputArgs,
     duration: Nanos,
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
-    clear_leftovers(directory, output.quiet);
+    if let Some(directory) = directory {
+        clear_leftovers(directory, output.quiet);
+    }
     let results = usable_results(output.results.clone())?;
     let view = served(view(asked_view(output)?, duration), output.prometheus)?;
     let setup = Setup { directory, results, view };
@@ -51,13 +54,36 @@ pub(crate) fn begin_elsewhere<'a>(
     duration: Nanos,
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
-    let setup = Setup {
-        // The measured loop itself is measured on nothing.
-        directory: &std::env::temp_dir(),
-        results: usable_results(results)?,
-        view: view(live, duration),
-    };
+    let setup = Setup { directory: None, results: usable_results(results)?, view: view(live, duration) };
     Session::begin(run_info(storage), setup, control)
+}
+
+/// The database that an argument names; says what of the client's configuration is not used.
+///
+/// # Errors
+/// It is no database's URL.
+pub(crate) fn database(text: &str) -> iolite_db::Result<DatabaseUrl> {
+    let url = DatabaseUrl::parse(text)?;
+    for caveat in url.caveats() {
+        output::note(&format!("warning: {caveat}"));
+    }
+    Ok(url)
+}
+
+/// Creates the last component of the path of a database in a directory; says which it was, where it did not exist.
+///
+/// # Errors
+/// It can't be created.
+pub(crate) fn database_directory(url: &DatabaseUrl) -> anyhow::Result<Option<&Path>> {
+    let (DatabaseUrl::Sqlite(directory) | DatabaseUrl::Gtm(directory)) = url else { return Ok(None) };
+    match std::fs::create_dir(directory) {
+        Ok(()) => Ok(Some(directory)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(anyhow::Error::new(error).context(format!(
+            "cannot create the directory {}: only its last component is created, so its parent must exist and be writable",
+            directory.display()
+        ))),
+    }
 }
 
 /// The devices that the user allows to be overwritten.

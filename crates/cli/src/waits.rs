@@ -1,7 +1,6 @@
 //! `iolite waits`: what the sessions of a database wait for, beside whatever works in it.
 
 use clap::{Args, Parser, Subcommand};
-use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
 use iolite_model::{Concluded, Nanos};
 use iolite_results::RunRequest;
@@ -73,7 +72,7 @@ fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
          100ms";
         return Err(UsageError::new(message).into());
     }
-    let url = DatabaseUrl::parse(&args.db).map_err(UsageError::new)?;
+    let url = setup::database(&args.db).map_err(UsageError::new)?;
     let (asked, interval) = (url.clone(), args.interval);
     let watch = answered(&control, move || WaitsWatch::open(&asked, interval)).map_err(refused)?;
     let Some(mut watch) = watch else {

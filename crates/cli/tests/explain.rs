@@ -182,3 +182,24 @@ fn what_can_not_be_explained_is_reported() {
     fs::File::create(&file).unwrap().set_len(65 << 20).unwrap();
     refused(&explain(&[], &file), "larger than 64 MiB");
 }
+
+#[test]
+fn an_answer_in_sql_is_explained_by_its_columns() {
+    let place = TestDirectory::new();
+    let job = place.root.path().join("job.toml");
+    fs::write(&job, "[[tasks]]\n[tasks.io]\nname = 'x'\nmix = 'read'\nstop.operations = 10\n").unwrap();
+    let iolite = |arguments: &[&str]| {
+        let mut command = Command::new(IOLITE);
+        command.args(arguments).arg("--results").arg(place.results()).stdin(Stdio::null()).output().unwrap()
+    };
+    assert!(iolite(&["run", &job.display().to_string(), "--quiet"]).status.success());
+    let question = "SELECT name, 7 AS answer_ns FROM phase";
+    let rows = iolite(&["results", "sql", "--json", question]);
+    let file = place.root.path().join("rows.json");
+    fs::write(&file, &rows.stdout).unwrap();
+    let text = printed(&explain(&[], &file));
+    assert!(text.contains("1 rows") || text.contains("results sql --json"), "{text}");
+    assert!(text.contains("answer_ns") && text.contains("7 ns"), "{text}");
+    fs::write(&file, "[1, 2]").unwrap();
+    refused(&explain(&[], &file), "a list");
+}

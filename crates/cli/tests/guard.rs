@@ -184,6 +184,116 @@ fn what_rests_on_a_mounted_image_is_in_use() {
 }
 
 #[test]
+fn a_disk_with_a_mounted_partition_is_in_use() {
+    let place = TestDirectory::new();
+    let image = precious(&place, "image");
+    // One entry of a DOS partition table: Linux, from sector 2048 to the end.
+    let mut sector = [0; 512];
+    sector[446..462].copy_from_slice(&[0, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0]);
+    sector[458..462].copy_from_slice(&((SIZE / 512 - 2048) as u32).to_le_bytes());
+    sector[510..].copy_from_slice(&[0x55, 0xAA]);
+    File::options().write(true).open(&image).unwrap().write_all_at(&sector, 0).unwrap();
+    let Some(disk) = Loop::over(&image, false) else { return };
+    let read = Command::new("blockdev").args(["--rereadpt", &disk.0]).output();
+    let partition = format!("{}p1", disk.0);
+    if !read.is_ok_and(|output| output.status.success()) || !Path::new(&partition).exists() {
+        return skip("loop devices have no partitions here").unwrap_or(());
+    }
+    if !Command::new("mkfs.ext4").args(["-q", "-F", &partition]).status().is_ok_and(|made| made.success()) {
+        return skip("mkfs.ext4 is not there").unwrap_or(());
+    }
+    let Some(_mount) = Mount::new(&["-o", "ro,noload", &partition], &place.root.path().join("mounted"))
+    else {
+        return;
+    };
+    refused(&place, Path::new(&disk.0), &image, "is mounted at");
+    refused(&place, Path::new(&partition), &image, "is mounted at");
+}
+
+#[test]
+fn swap_space_in_use_is_refused() {
+    let place = TestDirectory::new();
+    let image = precious(&place, "image");
+    let Some(device) = Loop::over(&image, false) else { return };
+    struct Swap<'a>(&'a str);
+    impl Drop for Swap<'_> {
+        fn drop(&mut self) {
+            let _ = Command::new("swapoff").arg(self.0).status();
+        }
+    }
+    let done = |command: &str| {
+        Command::new(command).arg(&device.0).output().is_ok_and(|output| output.status.success())
+    };
+    if !done("mkswap") || !done("swapon") {
+        return skip("no swap space can be set up here").unwrap_or(());
+    }
+    let _swap = Swap(&device.0);
+    refused(&place, Path::new(&device.0), &image, "swap space");
+}
+
+#[test]
+fn each_device_of_a_mounted_btrfs_is_in_use() {
+    let place = TestDirectory::new();
+    let images = ["one", "two"].map(|name| place.root.path().join(name));
+    images.iter().for_each(|image| File::create(image).unwrap().set_len(256 << 20).unwrap());
+    let (Some(one), Some(two)) = (Loop::over(&images[0], false), Loop::over(&images[1], false)) else {
+        return;
+    };
+    let made = Command::new("mkfs.btrfs").args(["-q", "-f", "-d", "single", &one.0, &two.0]).output();
+    if !made.is_ok_and(|output| output.status.success()) {
+        return skip("mkfs.btrfs is not there").unwrap_or(());
+    }
+    let _ = Command::new("btrfs").args(["device", "scan", &one.0, &two.0]).output();
+    let devices = format!("ro,device={},device={}", one.0, two.0);
+    let Some(_mount) =
+        Mount::new(&["-t", "btrfs", "-o", &devices, &one.0], &place.root.path().join("mounted"))
+    else {
+        return;
+    };
+    for (device, image) in [(&one, &images[0]), (&two, &images[1])] {
+        refused(&place, Path::new(&device.0), image, "it is in use");
+    }
+}
+
+#[test]
+fn a_device_beneath_the_device_mapper_is_in_use() {
+    let place = TestDirectory::new();
+    let image = precious(&place, "image");
+    let Some(device) = Loop::over(&image, false) else { return };
+    struct Mapped(String);
+    impl Drop for Mapped {
+        fn drop(&mut self) {
+            let _ = Command::new("dmsetup").args(["remove", "--retry", &self.0]).status();
+        }
+    }
+    let name = format!("iolite-test-{}", std::process::id());
+    let table = format!("0 {} linear {} 0", SIZE / 512, device.0);
+    match Command::new("dmsetup").args(["create", &name, "--table", &table]).output() {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => return skip(&format!("dmsetup: {}", stderr(&output).trim())).unwrap_or(()),
+        Err(error) => return skip(&format!("dmsetup: {error}")).unwrap_or(()),
+    }
+    let _mapped = Mapped(name);
+    refused(&place, Path::new(&device.0), &image, "it is in use");
+}
+
+#[test]
+fn a_file_of_the_kernel_that_can_only_be_written_to_is_refused_for_what_it_is() {
+    let place = TestDirectory::new();
+    let name = "/sys/bus/platform/drivers_probe";
+    if !Path::new(name).exists() {
+        return skip(&format!("no {name}")).unwrap_or(());
+    }
+    for rw in ["read", "write"] {
+        let arguments = [format!("--filename={name}"), format!("--rw={rw}"), "--size=1m".into()];
+        let output = fio(&place, &arguments);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        let said = said(&output);
+        assert!(said.contains("settings of the kernel") && !said.contains("direct I/O"), "{said}");
+    }
+}
+
+#[test]
 fn a_device_whose_data_another_program_writes_is_in_use() {
     let place = TestDirectory::new();
     let image = precious(&place, "image");
@@ -258,6 +368,56 @@ fn escape_sequences_of_names_reach_no_terminal() {
         assert_ne!(output.status.code(), Some(0));
         let text = [output.stdout.clone(), output.stderr.clone()].concat();
         assert!(!text.contains(&0x1b) && text.is_ascii(), "{arguments:?}: {}", said(&output));
+    }
+}
+
+#[test]
+fn escape_sequences_of_paths_are_escaped_where_they_are_printed() {
+    let place = TestDirectory::new();
+    let [ran, tables] = ["ran", "tables"].map(|name| place.data().join(format!("\x1b[2J{name}")));
+    let [ran_db, tables_db] = [&ran, &tables].map(|directory| format!("sqlite:{}", directory.display()));
+    let (target, results) = (place.data().join("\x1b[2Jexport"), place.results().display().to_string());
+    let target = target.display().to_string();
+    let steps: [&[&str]; 9] = [
+        &["ranread", "setup", "--db", &ran_db, "--size", "1MiB"],
+        &["ranread", "run", "--db", &ran_db, "--iterations", "10", "--results", &results],
+        &["ranread", "history", "--results", &results],
+        &["ranread", "export", &target, "--results", &results],
+        &["ranread", "purge", "--db", &ran_db],
+        &["tproc-c", "build", "--db", &tables_db, "--reduction", "100", "--warehouses", "1"],
+        &["tproc-c", "purge", "--db", &tables_db],
+        &["results", "show", "latest", "--results", &results],
+        &["results", "list", "--results", &results],
+    ];
+    for arguments in steps {
+        let mut command = Command::new(IOLITE);
+        let output = command.args(arguments).env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", said(&output));
+        let text = [output.stdout.clone(), output.stderr.clone()].concat();
+        assert!(!text.contains(&0x1b), "{arguments:?}: {}", said(&output));
+    }
+    assert!(Path::new(&target).exists() && tables.is_dir());
+}
+
+#[test]
+fn passwords_in_arguments_are_never_printed() {
+    let place = TestDirectory::new();
+    for arguments in [
+        &["ranread", "run", "--db", "postgress://app:secret/db"][..],
+        &["ranread", "run", "--db=postgres://app:secret/db"],
+        &["ranread", "run", "--db", "app:secret@host"],
+        &["ranread", "setup", "postgres://app:secret@host/db"],
+        &["ranread", "run", "--jobs=postgres://app:secret@host/db"],
+        &["check", "--budget-time", "mysql://app:secret@host/db"],
+        &["postgres://app:secret@host/db"],
+        &["run", "postgress://app:secret/db"],
+        &["fio", "postgres://app:secret@host/db"],
+        &["durability", "run", "--db", "oracle:secret", "--witness", "notes"],
+    ] {
+        let mut command = Command::new(IOLITE);
+        let output = command.args(arguments).current_dir(place.data()).stdin(Stdio::null()).output().unwrap();
+        assert_ne!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(!said(&output).contains("secret"), "{arguments:?}: {}", said(&output));
     }
 }
 

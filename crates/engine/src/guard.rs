@@ -39,8 +39,12 @@ const MAGIC: &str = "iolite scratch directory; the files named below are removed
 /// A directory for a run's files, gone with all of them when dropped.
 #[derive(Debug)]
 pub struct Scratch {
+    /// The directory that it is created in.
+    parent: PathBuf,
     path: PathBuf,
-    owner: File,
+    run: RunId,
+    /// `None` until the directory is created.
+    owner: Option<File>,
     names: BTreeSet<PathBuf>,
     trees: BTreeSet<PathBuf>,
     /// What exists already and may be written to.
@@ -68,26 +72,32 @@ impl Scratch {
     /// # Errors
     /// The directory does not exist, is not writable, or has no space left.
     pub fn create(directory: &Path, run: &RunId) -> Result<Scratch, EngineError> {
-        let failed = |source| EngineError::Scratch { directory: directory.to_owned(), source };
-        let path = directory.join(format!("{PREFIX}{run}"));
-        // A directory there would be a setting of the kernel's, such as a control group.
-        if let Some(reason) = pseudo::reason_of_directory(directory) {
-            return Err(EngineError::Guarded { path: directory.to_owned(), reason });
+        let mut scratch = Scratch::on_demand(directory, run);
+        scratch.owner()?;
+        Ok(scratch)
+    }
+
+    /// A scratch directory that is made when the first file is claimed: a run without files of its own needs no directory
+    /// that can be written to.
+    pub fn on_demand(directory: &Path, run: &RunId) -> Scratch {
+        Scratch {
+            parent: directory.to_owned(),
+            path: directory.join(format!("{PREFIX}{run}")),
+            run: run.clone(),
+            owner: None,
+            names: BTreeSet::new(),
+            trees: BTreeSet::new(),
+            admitted: Admitted::default(),
         }
-        DirBuilder::new().mode(0o700).create(&path).map_err(failed)?;
-        match own(&path, run) {
-            Ok(owner) => {
-                let (names, trees) = (BTreeSet::new(), BTreeSet::new());
-                Ok(Scratch { path, owner, names, trees, admitted: Admitted::default() })
-            }
-            Err(source) => {
-                for name in [OWNER, NEW_OWNER] {
-                    let _ = fs::remove_file(path.join(name));
-                }
-                let _ = fs::remove_dir(&path);
-                Err(failed(source))
-            }
-        }
+    }
+
+    /// The owner file; the directory is made first, where it is not there yet.
+    fn owner(&mut self) -> Result<&File, EngineError> {
+        let owner = match self.owner.take() {
+            Some(owner) => owner,
+            None => make(&self.parent, &self.path, &self.run)?,
+        };
+        Ok(self.owner.insert(owner))
     }
 
     /// Says which devices with data on them this run may overwrite; none, unless said.
@@ -118,7 +128,7 @@ impl Scratch {
             return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, "it is a tree of files")));
         }
         if !self.names.contains(name) {
-            writeln!(&self.owner, "{text}").map_err(failed)?;
+            writeln!(self.owner()?, "{text}").map_err(failed)?;
             self.names.insert(name.to_owned());
         }
         Ok(path)
@@ -150,9 +160,12 @@ impl Scratch {
         if self.names.contains(name) {
             return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, "it is a file")));
         }
+        let made = self.trees.contains(name);
+        if !made {
+            writeln!(self.owner()?, "{text}/").map_err(failed)?;
+        }
         let scratch = Directory::open(&self.path).map_err(failed)?;
-        if !self.trees.contains(name) {
-            writeln!(&self.owner, "{text}/").map_err(failed)?;
+        if !made {
             scratch.make_directory(text).map_err(failed)?;
             self.trees.insert(name.to_owned());
         }
@@ -182,6 +195,9 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        if self.owner.is_none() {
+            return;
+        }
         for name in &self.names {
             let _ = fs::remove_file(self.path.join(name));
         }
@@ -196,6 +212,23 @@ impl Drop for Scratch {
         }
         let _ = fs::remove_dir(&self.path);
     }
+}
+
+/// Makes a scratch directory in `parent`, and its owner file.
+fn make(parent: &Path, path: &Path, run: &RunId) -> Result<File, EngineError> {
+    let failed = |source| EngineError::Scratch { directory: parent.to_owned(), source };
+    // A directory there would be a setting of the kernel's, such as a control group.
+    if let Some(reason) = pseudo::reason_of_directory(parent) {
+        return Err(EngineError::Guarded { path: parent.to_owned(), reason });
+    }
+    DirBuilder::new().mode(0o700).create(path).map_err(failed)?;
+    own(path, run).map_err(|source| {
+        for name in [OWNER, NEW_OWNER] {
+            let _ = fs::remove_file(path.join(name));
+        }
+        let _ = fs::remove_dir(path);
+        failed(source)
+    })
 }
 
 /// Makes the owner file and locks it. It gets its name only once it is locked, so that no other run takes it for a
@@ -315,6 +348,25 @@ mod tests {
     }
 
     #[test]
+    fn without_a_file_no_directory_is_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut scratch = Scratch::on_demand(dir.path(), &run("a"));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        fs::write(scratch.claim(Path::new("data")).unwrap(), "x").unwrap();
+        let owner = fs::read_to_string(scratch.path().join(OWNER)).unwrap();
+        assert!(owner.starts_with(MAGIC) && owner.ends_with("\na\ndata\n"), "{owner}");
+        drop(scratch);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        let nowhere = Path::new("/nowhere/at/all");
+        let error = Scratch::on_demand(nowhere, &run("a")).claim(Path::new("data")).unwrap_err().to_string();
+        assert!(error.contains("/nowhere/at/all") && error.contains("check the path"), "{error}");
+        // What another one has made under its name stays.
+        let other = Scratch::create(dir.path(), &run("a")).unwrap();
+        drop(Scratch::on_demand(dir.path(), &run("a")));
+        assert!(other.path().join(OWNER).exists());
+    }
+
+    #[test]
     fn names_that_lead_elsewhere_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let mut scratch = Scratch::create(dir.path(), &run("a")).unwrap();
@@ -333,8 +385,8 @@ mod tests {
         let mut mixed = Scratch::create(dir.path(), &run("mixed")).unwrap();
         fs::write(mixed.claim(Path::new("data")).unwrap(), "x").unwrap();
         fs::write(mixed.path().join("precious"), "x").unwrap();
-        for scratch in [&dead, &mixed] {
-            scratch.owner.unlock().unwrap();
+        for scratch in [&mut dead, &mut mixed] {
+            scratch.owner().unwrap().unlock().unwrap();
         }
         let foreign = dir.path().join(".iolite-foreign");
         fs::create_dir(&foreign).unwrap();
@@ -388,7 +440,7 @@ mod tests {
                 tree.make_directory(name).unwrap();
             }
             tree.make_file("w00000/d000000000/f000000000").unwrap();
-            scratch.owner.unlock().unwrap();
+            scratch.owner().unwrap().unlock().unwrap();
         }
         let precious = mixed.path().join("tree/w00000/precious");
         fs::write(&precious, "x").unwrap();

@@ -25,7 +25,7 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Begins a run: creates the scratch directory, opens the results, and records warnings about the storage.
+    /// Begins a run: creates the scratch directory, if it has one, opens the results, and records warnings about the storage.
     ///
     /// # Errors
     /// The directory can't be written to.
@@ -44,7 +44,11 @@ impl<'a> Session<'a> {
         control: &'a Control,
     ) -> anyhow::Result<Session<'a>> {
         iolite_sys::file::raise_open_files();
-        let scratch = Scratch::create(setup.directory, &info.id)?;
+        let scratch = match setup.directory {
+            Some(directory) => Scratch::create(directory, &info.id)?,
+            // The measured loop itself is measured on nothing.
+            None => Scratch::on_demand(&std::env::temp_dir(), &info.id),
+        };
         let mut events = Events::start(&info, &setup.results, setup.view, control);
         let counters = LeafCounters::new(&info.storage);
         if let Some(device) = iolite_observe::volatile(&info.storage) {

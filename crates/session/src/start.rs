@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 /// What a session is to be like.
 pub struct Setup<'a> {
-    /// Where the run's own files are created.
-    pub directory: &'a Path,
+    /// Where the run's own files are created; `None` for a run that creates none.
+    pub directory: Option<&'a Path>,
     /// The results database, or why there is none.
     pub results: Result<PathBuf, iolite_store::Error>,
     /// Who is shown the progress.

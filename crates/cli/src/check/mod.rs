@@ -29,7 +29,7 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let plan = WriteLimits::default().on(plan, &options.run.storage);
     writes::show(&plan, options.quiet || options.json);
     let setup =
-        Setup { directory: &options.directory, results, view: setup::view(options.view, options.time) };
+        Setup { directory: Some(&options.directory), results, view: setup::view(options.view, options.time) };
     let mut session = Session::begin(options.run.clone(), setup, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("check", "")));
     session.conclude(Concluded::of(&plan));

@@ -73,7 +73,19 @@ fn result(text: &str, start: usize, skipped: Vec<String>) -> anyhow::Result<Cont
             }
         }
     }
-    last.map(|document| Content::Result { document, skipped, documents }).context("no document found")
+    let document = last.context("no document found")?;
+    Ok(match document {
+        // A list of results, as `results export` writes it: like several documents.
+        Value::Array(mut results) if results.iter().all(is_result) && !results.is_empty() => {
+            let documents = results.len();
+            Content::Result { document: results.pop().unwrap_or_default(), skipped, documents }
+        }
+        document => Content::Result { document, skipped, documents },
+    })
+}
+
+fn is_result(document: &Value) -> bool {
+    document.get("format").is_some_and(Value::is_string) || document.get("fio version").is_some()
 }
 
 /// What form of fio's output it is, other than JSON.
@@ -108,6 +120,9 @@ mod tests {
         assert_eq!(found("fio: a warning {x}\n\nnote\n{\n\"a\": 1\n}\nfio: bye\n"), (document.clone(), 2, 1));
         assert_eq!(found("{\n\"a\": 1\n}\n{\n\"a\": 2\n}\n").0["a"], 2);
         assert_eq!(found("[1, 2]").0[1], 2);
+        let exported =
+            found("[{\"format\": \"iolite-run/1\", \"n\": 1}, {\"format\": \"iolite-run/1\", \"n\": 2}]");
+        assert_eq!((&exported.0["n"], exported.2), (&serde_json::json!(2), 2));
         // Of several forms in one file.
         let normal = "a: (g=0)\nStarting 1 process\n{\n\"a\": 1\n}\n\nRun status group 0 (all jobs):\n";
         assert_eq!(found(normal), (document.clone(), 2, 1));

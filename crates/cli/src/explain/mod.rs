@@ -63,19 +63,19 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<Exit> {
             }
             if documents > 1 {
                 output::note(&format!(
-                    "the file has {documents} results (fio's --status-interval); the last one is explained"
+                    "the file has {documents} results (fio's --status-interval, or an export of several runs); the last one is explained"
                 ));
             }
             let explained = ResultToExplain { document: &document, all: args.all };
             let text = result(explained, style).map_err(|error| usage(error.to_string()))?;
-            output::print(&text)?;
+            output::print_rendered(&text)?;
         }
         Content::Job if args.all => {
             return Err(
                 usage("--all applies to results only; a job is always explained completely".into()).into()
             );
         }
-        Content::Job => output::print(&job::explain(&args.file, &text, style)?)?,
+        Content::Job => output::print_rendered(&job::explain(&args.file, &text, style)?)?,
     }
     Ok(Exit::Fit)
 }

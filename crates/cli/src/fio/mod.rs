@@ -73,13 +73,13 @@ fn answer(arguments: &[String]) -> anyhow::Result<Outcome> {
         Action::DebugHelp => format!("{}\n", command_line::DEBUG_AREAS.join("\n")),
         Action::InflateLog(path) => logs::inflate(path)?,
     };
-    crate::output::print(&text)?;
+    crate::output::print_data(&text)?;
     Ok(Outcome::Done)
 }
 
 fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
     if let Some(calibrated) = idle::calibrated(invocation) {
-        crate::output::print(&calibrated)?;
+        crate::output::print_data(&calibrated)?;
         return Ok(Outcome::Done);
     }
     let documents = documents(invocation)?;
@@ -90,7 +90,7 @@ fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
         });
         let expanded = expanded.map_err(UsageError::new)?;
         let lines = expanded.iter().map(|document| print::command_line(&document.sections) + "\n");
-        crate::output::print(&lines.collect::<String>())?;
+        crate::output::print_data(&lines.collect::<String>())?;
         return Ok(Outcome::Done);
     }
     let plan = plan(invocation, &documents)?;
@@ -98,7 +98,7 @@ fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if plan.threads.is_empty() {
-        crate::output::print(&help::general())?;
+        crate::output::print_data(&help::general())?;
         let message = "no job is defined: specify a job file, or --name=NAME and the options of the job";
         return Err(UsageError::new(message).into());
     }

@@ -65,13 +65,14 @@ impl Outputs {
         &self.asked
     }
 
-    /// Prints what is about to run, and what `--debug` asks for: in normal output only.
+    /// Prints what is about to run, what it overwrites, and what `--debug` asks for: in normal output only.
     ///
     /// # Errors
     /// It can't be written.
-    pub(super) fn header(&self, debug: Option<&str>) -> anyhow::Result<()> {
+    pub(super) fn header(&self, overwritten: &str, debug: Option<&str>) -> anyhow::Result<()> {
         if self.asked.formats.contains(&Format::Normal) {
             self.write(&self.asked.header)?;
+            self.write(overwritten)?;
             debug.map_or(Ok(()), |debug| self.write(debug))?;
         }
         Ok(())
@@ -91,7 +92,7 @@ impl Outputs {
     /// It can't be written.
     fn write(&self, text: &str) -> anyhow::Result<()> {
         match &mut *self.to.lock().unwrap_or_else(PoisonError::into_inner) {
-            To::Standard => crate::output::print(text).context("cannot write to standard output"),
+            To::Standard => crate::output::print_data(text).context("cannot write to standard output"),
             To::File { file, path } => {
                 let written = file.write_all(text.as_bytes());
                 written.with_context(|| format!("cannot write to the output file {}", path.display()))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iolite_fio::language::Thread;
 use iolite_model::{JobTask, Target};
@@ -10,15 +10,18 @@ use iolite_model::{JobTask, Target};
 use crate::exit::UsageError;
 use crate::output;
 
-/// Asks about each device that the threads overwrite and that holds a file system, a partition table or the like.
+/// Devices that are written to and hold something, and what that is.
+pub(super) type Held = BTreeMap<PathBuf, String>;
+
+/// Asks about each device that is overwritten and that holds a file system, a partition table or the like.
 ///
 /// # Errors
 /// The answer is not the device's name.
-pub(super) fn ask(threads: &[Thread]) -> anyhow::Result<()> {
+pub(super) fn ask(held: &Held) -> anyhow::Result<()> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Ok(());
     }
-    for (path, what) in held(threads) {
+    for (path, what) in held {
         let name = path.display().to_string();
         output::note(&format!("{name} contains {what}, which will be lost. Type {name} to overwrite it:"));
         let mut answer = String::new();
@@ -33,9 +36,14 @@ pub(super) fn ask(threads: &[Thread]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Devices that hold something and are written to, and what they hold.
-fn held(threads: &[Thread]) -> BTreeMap<&Path, String> {
-    let mut held = BTreeMap::new();
+/// What is overwritten, as lines for fio's normal output.
+pub(super) fn lines(held: &Held) -> String {
+    held.iter().map(|(path, what)| format!("overwriting {}: {what}\n", path.display())).collect()
+}
+
+/// Devices that hold something and are written to by the threads, and what they hold.
+pub(super) fn held(threads: &[Thread]) -> Held {
+    let mut held = Held::new();
     for thread in threads {
         let JobTask::Io(task) = &thread.task else { continue };
         if !task.mix.writes() && !task.mix.trims() {
@@ -46,7 +54,9 @@ fn held(threads: &[Thread]) -> BTreeMap<&Path, String> {
             Target::Existing(target) => vec![&target.path],
             Target::Null { .. } | Target::File(_) => Vec::new(),
         };
-        held.extend(paths.into_iter().filter_map(|path| Some((path, iolite_engine::contents(path)?))));
+        held.extend(
+            paths.into_iter().filter_map(|path| Some((path.to_owned(), iolite_engine::contents(path)?))),
+        );
     }
     held
 }

@@ -38,15 +38,16 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     let Plan { mut threads, global_settings, .. } = plan;
     debug::refuse_unknown(invocation)?;
     validate(&threads)?;
+    let held = overwrite::held(&threads);
     if !invocation.allow_overwrite {
-        overwrite::ask(&threads)?;
+        overwrite::ask(&held)?;
     }
     let (plan, storage) = planned(invocation, &threads)?;
     links::replace(&threads)?;
     debug::Operations::watch(invocation, &mut threads);
     let control = Control::new(signals::interrupt_flag()?);
     let outputs = Outputs::open(invocation, &threads, global_settings)?;
-    outputs.header(debug::printed(invocation, &threads)?.as_deref())?;
+    outputs.header(&overwrite::lines(&held), debug::printed(invocation, &threads)?.as_deref())?;
     let mut listeners = Listeners::new(invocation, &threads, &control);
     let mut session = set_up(invocation, &threads, storage, &control, &outputs, &listeners.watchers)?;
     session.plan_writes(&plan);
@@ -161,8 +162,8 @@ fn set_up<'a>(
     // Only jobs that make names need a directory of ours.
     let names = threads.iter().find(|thread| matches!(thread.task, JobTask::Metadata(_)));
     let directory = match names {
-        Some(thread) => setup::directory(thread.directory.as_deref().unwrap_or(Path::new(".")))?,
-        None => std::env::temp_dir(),
+        Some(thread) => Some(setup::directory(thread.directory.as_deref().unwrap_or(Path::new(".")))?),
+        None => None,
     };
     let tasks: Vec<JobTask> = threads.iter().map(|thread| thread.task.clone()).collect();
     let sets: Vec<&[JobTask]> = tasks.chunk_by(|_, next| next.together()).collect();
@@ -176,9 +177,11 @@ fn set_up<'a>(
         }
         _ => LiveKind::Quiet,
     };
-    setup::clear_leftovers(&directory, matches!(live, LiveKind::Quiet));
+    if let Some(directory) = &directory {
+        setup::clear_leftovers(directory, matches!(live, LiveKind::Quiet));
+    }
     let setup = Setup {
-        directory: &directory,
+        directory: directory.as_deref(),
         results: setup::results(std::env::var_os("IOLITE_RESULTS").map(PathBuf::from)),
         view: setup::view(live, duration),
     };

@@ -1,6 +1,5 @@
 //! What `run` and `sweep` begin with: the database, and the run in it.
 
-use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
 use iolite_model::{Nanos, WritePlan};
 use iolite_oltp::ran::Settings;
@@ -18,7 +17,7 @@ use crate::setup;
 /// It is not there, does not respond, is not ours, or can't do what is asked;
 /// [`EngineError::Interrupted`](iolite_engine::EngineError::Interrupted).
 pub(super) fn open(args: &SessionArgs, control: &Control) -> anyhow::Result<RanDatabase> {
-    let url = DatabaseUrl::parse(&args.database.db).map_err(refused)?;
+    let url = setup::database(&args.database.db).map_err(refused)?;
     let settings = Settings { durability: args.durability, through_buffers: args.through_buffers };
     let client_timed = args.client_timed;
     let opened = answered(control, move || RanDatabase::open(url, settings, client_timed));

@@ -66,7 +66,7 @@ pub(crate) fn run(tool: Tool, args: ExportArgs) -> anyhow::Result<Exit> {
     };
     let text = export(&list, format)?;
     if args.target == Path::new("-") {
-        output::print(&text)?;
+        output::print_data(&text)?;
         return Ok(Exit::Fit);
     }
     let (path, file) = create(&args.target, tool, args.format)?;

@@ -29,10 +29,12 @@ pub(crate) fn run(tool: Tool, args: HistoryArgs) -> anyhow::Result<Exit> {
     let text = if args.json {
         format!("{:#}\n", history_json(tool.name(), &list))
     } else if list.is_empty() {
-        format!("There are no runs of {} in {}.\n", runs.what(), runs.path().display())
+        let none = format!("There are no runs of {} in {}.\n", runs.what(), runs.path().display());
+        output::print(&none)?;
+        return Ok(Exit::Fit);
     } else {
         history(&list, output::style())
     };
-    output::print(&text)?;
+    output::print_rendered(&text)?;
     Ok(Exit::Fit)
 }

@@ -1,9 +1,7 @@
 //! Making a database and its globals, counting, and taking it all away again.
 
 use std::fs;
-use std::io;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
@@ -109,26 +107,13 @@ pub(crate) struct AddGlobalsArgs {
 pub(super) fn setup(tool: Tool, args: &SetupArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let url = DatabaseUrl::parse(&args.database.db).map_err(refused)?;
-    let created = create_directory(&url)?;
+    let created = setup::database_directory(&url)?;
     let exit = setup_in(tool, args, &control);
     if let (Some(directory), Err(_) | Ok(Exit::Interrupted)) = (created, &exit) {
         // What another process has put there meanwhile keeps the directory.
         let _ = fs::remove_dir(directory);
     }
     exit
-}
-
-/// Creates the last component of the path of a database in a directory; says which it was, where it did not exist.
-fn create_directory(url: &DatabaseUrl) -> anyhow::Result<Option<&Path>> {
-    let (DatabaseUrl::Sqlite(directory) | DatabaseUrl::Gtm(directory)) = url else { return Ok(None) };
-    match fs::create_dir(directory) {
-        Ok(()) => Ok(Some(directory)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
-        Err(error) => Err(anyhow::Error::new(error).context(format!(
-            "cannot create the directory {}: only its last component is created, so its parent must exist and be writable",
-            directory.display()
-        ))),
-    }
 }
 
 fn setup_in(tool: Tool, args: &SetupArgs, control: &Control) -> anyhow::Result<Exit> {
@@ -381,7 +366,7 @@ fn refuse_while_measuring(url: &DatabaseUrl) -> anyhow::Result<()> {
 
 /// The database, which answers.
 fn open(args: &DatabaseArgs, control: &Control) -> anyhow::Result<(DatabaseUrl, Arc<dyn Adapter>)> {
-    let url = DatabaseUrl::parse(&args.db).map_err(refused)?;
+    let url = setup::database(&args.db).map_err(refused)?;
     let database = ran::open(&url, Settings::default()).map_err(refused)?;
     let asked = database.clone();
     answered(control, move || asked.instance().files().map(drop).map_err(refused))?;

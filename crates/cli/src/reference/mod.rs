@@ -22,7 +22,7 @@ use args::{CompletionsArgs, ManArgs};
 pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Exit> {
     let command = built();
     match &args.directory {
-        None => output::print(&String::from_utf8_lossy(&page(&command)?))?,
+        None => output::print_data(&String::from_utf8_lossy(&page(&command)?))?,
         Some(directory) => {
             fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create the directory {}", directory.display()))?;
@@ -39,7 +39,7 @@ pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Exit> {
 pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "iolite", &mut script);
-    output::print(&String::from_utf8_lossy(&script))?;
+    output::print_data(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Fit)
 }
 

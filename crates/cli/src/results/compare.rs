@@ -104,7 +104,7 @@ pub(super) fn run(store: &Store, args: &CompareArgs) -> anyhow::Result<Exit> {
     } else {
         text(&comparison, &failed, output::style())
     };
-    output::print(&printed)?;
+    output::print_rendered(&printed)?;
     Ok(if failed.is_empty() { Exit::Fit } else { Exit::Marginal })
 }
 

@@ -7,8 +7,8 @@ mod transfer;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use iolite_report::Format;
 use iolite_report::runs::{RunLine, list, list_json};
-use iolite_report::{Format, show};
 use iolite_results::Run;
 use iolite_store::{Marks, RunSummary, Store};
 
@@ -144,7 +144,7 @@ enum Action {
 pub(crate) fn run(args: ResultsArgs) -> anyhow::Result<Exit> {
     let path = setup::stored_results(args.results)?;
     if let Action::Path = args.action {
-        output::print(&format!("{}\n", path.display()))?;
+        output::print_data(&format!("{}\n", path.display()))?;
         return Ok(Exit::Fit);
     }
     if let Action::Import { files } = &args.action {
@@ -206,11 +206,12 @@ fn print_list(store: &Store, tag: Option<&str>, containing: Option<&str>, json: 
     let text = if json {
         format!("{:#}\n", list_json(&lines))
     } else if lines.is_empty() {
-        format!("There are no matching runs in {}.\n", store.path().display())
+        let none = format!("There are no matching runs in {}.\n", store.path().display());
+        return Ok(output::print(&none)?);
     } else {
         list(&lines, output::style())
     };
-    Ok(output::print(&text)?)
+    Ok(output::print_rendered(&text)?)
 }
 
 /// All runs, the latest first.
@@ -243,7 +244,10 @@ fn print_run(store: &Store, name: &str, format: Format) -> anyhow::Result<()> {
     let run = read(store, &find(store, name)?)?;
     // Of fio's jobs in fio's form.
     let of_fio = iolite_fio::output::show(&run, format == Format::Json);
-    Ok(output::print(&of_fio.unwrap_or_else(|| show(&run, format, output::style())))?)
+    match of_fio {
+        Some(text) => Ok(output::print_data(&text)?),
+        None => Ok(output::run(&run, format)?),
+    }
 }
 
 /// A run as far as it came.

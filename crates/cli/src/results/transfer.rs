@@ -95,7 +95,7 @@ pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
         }
     };
     if to_standard_output {
-        return Ok(output::print(&text)?);
+        return Ok(output::print_data(&text)?);
     }
     std::fs::write(&args.output, text).map_err(|error| {
         UsageError::new(format!("cannot write {}: {error}; specify another file", args.output.display()))
@@ -141,7 +141,7 @@ pub(super) fn sql(path: &Path, question: &str, json: bool) -> anyhow::Result<()>
     let store = Store::open_to_read(path)?;
     let answer = store.ask(question).map_err(UsageError::new)?;
     let text = if json { as_json(answer) } else { as_table(&answer) };
-    Ok(output::print(&text)?)
+    Ok(output::print_data(&text)?)
 }
 
 fn as_json(answer: Answer) -> String {

@@ -51,14 +51,13 @@ pub(crate) fn begin<'a>(
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
     let directory = setup::directory(directory)?;
-    // A job without files of its own needs no place that can be written to where it is started.
-    let directory = if job::makes_files(job) { directory } else { std::env::temp_dir() };
     for target in job::existing(job) {
         if let Err(error) = std::fs::metadata(target) {
             let message = format!("cannot examine the target {}: {error}; check the path", target.display());
             return Err(UsageError::new(message).into());
         }
     }
+    // A job without files of its own needs no place that can be written to.
     let own = job::makes_files(job).then_some(&*directory);
     let storage = match iolite_observe::storage_beneath(own.into_iter().chain(job::targets(job)))? {
         Some(storage) => storage,
@@ -66,7 +65,7 @@ pub(crate) fn begin<'a>(
     };
     let sets: Vec<Vec<Task>> = job.sets().iter().map(|set| set.iter().map(JobTask::task).collect()).collect();
     let plan = writes.plan(sets.iter().map(Vec::as_slice), &storage, output.quiet)?;
-    let mut session = setup::begin(storage, &directory, output, setup::duration(&job.sets()), control)?;
+    let mut session = setup::begin(storage, own, output, setup::duration(&job.sets()), control)?;
     session.plan_writes(&plan);
     Ok(session)
 }

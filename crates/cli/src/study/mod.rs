@@ -127,7 +127,8 @@ fn begin<'a, C: Circumstance, S: Study>(
 ) -> anyhow::Result<Session<'a>> {
     let steps: Vec<Task> = study.steps(0).into_iter().map(|step| Task::File(step.task)).collect();
     let plan = writes.plan(steps.chunks(1), &place.storage, output.quiet)?;
-    let mut session = setup::begin(place.storage.clone(), &place.directory, output, plan.duration, control)?;
+    let mut session =
+        setup::begin(place.storage.clone(), place.directory.as_deref(), output, plan.duration, control)?;
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new(C::STUDY, place.name.display().to_string())));
     Ok(session)

@@ -26,8 +26,8 @@ pub(super) struct StudyPlace {
     pub(super) name: PathBuf,
     /// What exists already; `None` for a directory in which a file is created.
     pub(super) existing: Option<PathBuf>,
-    /// Where the run's own files are created.
-    pub(super) directory: PathBuf,
+    /// Where the run's own file is created, if there is one.
+    pub(super) directory: Option<PathBuf>,
     /// The storage beneath.
     pub(super) storage: Storage,
     /// Bytes that are used.
@@ -63,13 +63,7 @@ impl StudyPlace {
         let span = if span > UNIT { span.round_down(UNIT.0) } else { span };
         let storage = iolite_observe::storage_of_target(path)?;
         let existing = path.canonicalize().unwrap_or_else(|_| path.clone());
-        Ok(StudyPlace {
-            name: path.clone(),
-            existing: Some(existing),
-            directory: std::env::temp_dir(),
-            storage,
-            span,
-        })
+        Ok(StudyPlace { name: path.clone(), existing: Some(existing), directory: None, storage, span })
     }
 
     fn in_directory(args: &TargetArgs) -> anyhow::Result<StudyPlace> {
@@ -91,7 +85,13 @@ impl StudyPlace {
             );
             return Err(UsageError::new(message).into());
         }
-        Ok(StudyPlace { name: args.target.clone(), existing: None, directory, storage, span })
+        Ok(StudyPlace {
+            name: args.target.clone(),
+            existing: None,
+            directory: Some(directory),
+            storage,
+            span,
+        })
     }
 
     /// The subject of the study, where blocks of up to this size are used.

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
 use iolite_model::{Iops, Nanos, Stop, TprocCTask, WritePlan};
 use iolite_report::LiveKind;
@@ -33,7 +32,7 @@ pub(super) fn open(
     users: u32,
     control: &Control,
 ) -> anyhow::Result<TprocCSite> {
-    let url = DatabaseUrl::parse(&args.db).map_err(refused)?;
+    let url = setup::database(&args.db).map_err(refused)?;
     let durability = load.durability;
     let site = answered(control, move || TprocCSite::open(url, durability)).map_err(refused)?;
     match site.free_sessions() {

@@ -23,12 +23,27 @@ use crate::{output, setup, signals};
 pub(super) fn build(args: &BuildArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let (url, database) = open(&args.database, Durability::AsConfigured)?;
+    let created = setup::database_directory(&url)?;
+    let exit = build_in(args, &url, database.as_ref(), &control);
+    if let (Some(directory), Err(_) | Ok(Exit::Interrupted)) = (created, &exit) {
+        // What another process has put there meanwhile keeps the directory.
+        let _ = std::fs::remove_dir(directory);
+    }
+    exit
+}
+
+fn build_in(
+    args: &BuildArgs,
+    url: &DatabaseUrl,
+    database: &dyn Database,
+    control: &Control,
+) -> anyhow::Result<Exit> {
     let seed = args.seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
     let layout = Layout::new(args.warehouses, args.reduction, seed).map_err(refused)?;
-    plan(args, &url, database.as_ref(), layout)?;
+    plan(args, url, database, layout)?;
     let mut progress = Progress::new(setup::live(args.quiet), "warehouses", ProgressUnit::Rows);
     let mut begun = false;
-    let built = tproc_c::build(database.as_ref(), layout, args.workers, seed, &mut |done, total| {
+    let built = tproc_c::build(database, layout, args.workers, seed, &mut |done, total| {
         begun = true;
         progress.update(done, total);
         if control.interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

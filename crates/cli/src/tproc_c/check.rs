@@ -1,6 +1,5 @@
 //! `check`: the consistency conditions.
 
-use iolite_db::DatabaseUrl;
 use iolite_engine::Control;
 use iolite_model::{Concluded, Ending, Nanos, TprocCChecked};
 use iolite_report::{Format, LiveKind};
@@ -12,7 +11,7 @@ use super::args::CheckArgs;
 use super::begin::begin;
 use super::open::refused;
 use crate::exit::Exit;
-use crate::{output, signals};
+use crate::{output, setup, signals};
 
 /// Checks the conditions.
 ///
@@ -20,7 +19,7 @@ use crate::{output, signals};
 /// There is no such database. A failure later is part of what is printed.
 pub(super) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
-    let url = DatabaseUrl::parse(&args.database.db).map_err(refused)?;
+    let url = setup::database(&args.database.db).map_err(refused)?;
     let open = move || TprocCSite::open(url, iolite_model::Durability::AsConfigured);
     let mut site = answered(&control, open).map_err(refused)?;
     let mut session = begin(&site, args.results.clone(), LiveKind::Quiet, Nanos(0), &control)?;

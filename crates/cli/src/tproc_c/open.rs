@@ -8,6 +8,7 @@ use iolite_oltp::tproc_c::{self, Database};
 
 use super::args::DatabaseArgs;
 use crate::exit::UsageError;
+use crate::setup;
 
 /// The database that the arguments name; nothing is opened yet.
 ///
@@ -17,7 +18,7 @@ pub(super) fn open(
     args: &DatabaseArgs,
     durability: Durability,
 ) -> anyhow::Result<(DatabaseUrl, Arc<dyn Database>)> {
-    let url = DatabaseUrl::parse(&args.db).map_err(refused)?;
+    let url = setup::database(&args.db).map_err(refused)?;
     let database = tproc_c::open(&url, durability).map_err(refused)?;
     Ok((url, database))
 }

@@ -179,6 +179,58 @@ fn a_full_temporary_directory_stops_no_run() {
     nothing_is_lost(&place, 1);
 }
 
+/// What a command creates is where it is told to create it; the directory for temporary files is not needed.
+#[test]
+fn no_command_needs_a_temporary_directory() {
+    let place = TestDirectory::new();
+    let [mine, state, database] = ["mine", "state", "database"].map(|name| place.data().join(name));
+    fs::write(&mine, vec![0; 1 << 20]).unwrap();
+    let on_mine = |mix: &str, rest: &str| {
+        format!(
+            "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.existing = {{ path = '{}', overwrite = 'anything' }}\n\
+             backend = 'sync'\nmix = '{mix}'\nstop.operations = 20\n{rest}",
+            mine.display()
+        )
+    };
+    let verified =
+        on_mine("write", &format!("verify = {{ check = 'crc32c', state = '{}' }}\n", state.display()));
+    assert!(run(&place, &verified).status().unwrap().success());
+    let database = format!("sqlite:{}", database.display());
+    let iolite = |arguments: &[&str]| {
+        let mut command = Command::new(IOLITE);
+        command
+            .args(arguments)
+            .env("NO_COLOR", "1")
+            .env("IOLITE_RESULTS", place.results())
+            .stdin(Stdio::null());
+        command
+    };
+    let set_up = iolite(&["ranread", "setup", "--db", &database, "--size", "1MiB"]).output().unwrap();
+    assert!(set_up.status.success(), "{}", stderr(&set_up));
+
+    let [full, sealed, missing] = ["full", "sealed", "missing"].map(|name| place.root.path().join(name));
+    let Some(_full) = Mount::new(&["-t", "tmpfs", "-o", "size=64k", "tmpfs"], &full) else { return };
+    let _ = std::io::copy(&mut std::io::repeat(1), &mut fs::File::create(full.join("filler")).unwrap());
+    let Some(_sealed) = Mount::new(&["-t", "tmpfs", "-o", "ro", "tmpfs"], &sealed) else { return };
+    let (results, file) = (place.results().display().to_string(), format!("--filename={}", mine.display()));
+    let (state, data) = (state.display().to_string(), place.data().display().to_string());
+    for temporary in [&full, &sealed, &missing] {
+        for mut command in [
+            run(&place, &on_mine("read", "")),
+            iolite(&["fio", "--name=x", "--rw=randread", "--bs=4k", "--size=1m", &file]),
+            iolite(&["verify", &state, "--results", &results]),
+            iolite(&["observe", &data, "--duration", "1s", "--quiet", "--results", &results]),
+            iolite(&["ranread", "run", "--db", &database, "--iterations", "50", "--results", &results]),
+        ] {
+            let output = command.env("TMPDIR", temporary).output().unwrap();
+            injected("temporary directories that can't be used", 1);
+            ended_by_itself(&output);
+            assert_eq!(output.status.code(), Some(0), "{temporary:?} {command:?}: {}", stderr(&output));
+        }
+    }
+    nothing_is_lost(&place, 3);
+}
+
 #[test]
 fn a_directory_removed_in_mid_run_loses_no_result() {
     let place = TestDirectory::new();

@@ -33,12 +33,17 @@ pub struct NoResult {
 /// Walks through a result.
 ///
 /// # Errors
-/// It is none.
+/// It is none, nor the rows of an answer in SQL.
 pub fn result(result: ResultToExplain<'_>, style: Style) -> Result<String, NoResult> {
     let styler = Styler(style);
     let document = result.document;
     if document.get("fio version").is_some() && document.get("jobs").is_some_and(Value::is_array) {
         return Ok(fio::explain(document, result.all, styler));
+    }
+    if let Value::Array(rows) = document
+        && rows.iter().all(Value::is_object)
+    {
+        return Ok(others::explain_rows(rows, result.all, styler));
     }
     match document.get("format").and_then(Value::as_str) {
         Some(format) if iolite::knows(format) => Ok(iolite::explain(document, result.all, styler)),

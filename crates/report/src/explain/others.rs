@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::iolite;
 use super::tree::{Unit, Walk, brief};
-use crate::styler::{Emphasis, Styler};
+use crate::styler::{Emphasis, Styler, count};
 use crate::text::filled;
 
 /// The documents, without their versions, and what they are.
@@ -89,6 +89,20 @@ pub(super) fn explain(document: &Value, what: &str, all: bool, styler: Styler) -
         + &walk.object(&common, iolite::TOP, 0)
         + &super::caveats(&warned, styler);
     filled([head, fields(walk, &own, 0), super::legend(all, styler)])
+}
+
+/// Walks through the answer to a question in SQL: rows with the columns that the question has named.
+pub(super) fn explain_rows(rows: &[Value], all: bool, styler: Styler) -> String {
+    let walk = Walk { all, styler };
+    let head = format!("{} rows, as printed by `iolite results sql --json`", count(rows.len() as u64));
+    let mut text = styler.paint(Emphasis::Strong, &head) + "\n";
+    text += &styler.item("", 0, "each column has the name given by the query; units follow from the names");
+    let shown = if all { rows.len() } else { SHOWN };
+    for (number, row) in rows.iter().filter_map(Value::as_object).take(shown).enumerate() {
+        text += &walk.line(false, &format!("row {}", number + 1), "", 0);
+        text += &fields(walk, row, 1);
+    }
+    filled([text, super::legend(all, styler)])
 }
 
 /// The fields of an object, each with its unit and, where it is known, its meaning.

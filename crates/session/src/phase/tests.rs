@@ -35,7 +35,7 @@ fn credits_that_run_out_are_concluded_and_kept() {
     let control = Control::new(Default::default());
     let info = run_info(iolite_observe::storage(&data).unwrap(), vec!["iolite".into()]);
     let id: RunId = info.id.clone();
-    let setup = Setup { directory: &data, results: Ok(results.clone()), view: Box::new(NullSink) };
+    let setup = Setup { directory: Some(&data), results: Ok(results.clone()), view: Box::new(NullSink) };
     let mut session = Session::begin(info, setup, &control).unwrap();
     let task = Task::Database(DbTask {
         name: "reads".into(),
