@@ -9,13 +9,15 @@ use iolite_db::{DatabaseUrl, without_password};
 use iolite_durability::{Error, Limits, Witness, new_key, read_witness, serve};
 use iolite_engine::Control;
 use iolite_model::acknowledged::{Findings, Method, Plan};
-use iolite_model::{Bytes, Concluded, Ending, Nanos};
+use iolite_model::{Bytes, Concluded, Ending, Nanos, WritePlan};
+use iolite_oltp::ran::{self, Settings};
 use iolite_report::{Format, LiveKind};
 use iolite_results::{Run, RunRequest};
-use iolite_session::{WitnessedRun, ending};
+use iolite_session::{DatabaseStorage, DatabaseWrites, WitnessedRun, ending};
 use iolite_suites::DurabilityCheck;
 
 use crate::exit::{self, Exit, UsageError};
+use crate::writes::{KeepFreeArgs, WriteArgs};
 use crate::{output, setup, signals};
 
 const EXAMPLES: &str = "\
@@ -33,6 +35,9 @@ Examples:
 
 A write is acknowledged when fdatasync or the commit has returned and the witness has recorded it. Every acknowledged \
 write must be found by the check. Keep the witness on another host, or at least on another disk.";
+
+/// What is written to files at most, unless the user says otherwise.
+const MAX_WRITE: Bytes = Bytes::GIB;
 
 /// `iolite durability` as typed.
 #[derive(Debug, Parser)]
@@ -83,9 +88,13 @@ struct RunArgs {
     #[arg(long, value_name = "SIZE", default_value = "4KiB", conflicts_with = "db")]
     block: Bytes,
 
-    /// Maximum amount of data to write
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", conflicts_with = "db")]
-    max_write: Bytes,
+    /// Maximum amount of data to write [default: 1GiB; with --db no limit]; with --db the run ends when the devices under the
+    /// database have written that much
+    #[arg(long, value_name = "SIZE")]
+    max_write: Option<Bytes>,
+
+    #[command(flatten)]
+    keep: KeepFreeArgs,
 
     /// Time to run [default: until interrupted]
     #[arg(long, value_name = "TIME")]
@@ -162,7 +171,7 @@ fn refused(error: Error) -> anyhow::Error {
 }
 
 fn database(url: Option<&str>) -> anyhow::Result<Option<DatabaseUrl>> {
-    url.map(DatabaseUrl::parse).transpose().map_err(|error| UsageError::new(error).into())
+    url.map(setup::database).transpose().map_err(|error| UsageError::new(error).into())
 }
 
 fn acknowledge(args: &RunArgs) -> anyhow::Result<Exit> {
@@ -176,6 +185,7 @@ fn acknowledge(args: &RunArgs) -> anyhow::Result<Exit> {
     let method = if url.is_some() { Method::Commit } else { args.method };
     let run = new_key().map_err(refused)?;
     let plan = Plan { run, method, block: args.block, workers: args.workers, slots: 256, place };
+    let held = held(args, &plan, url.as_ref())?;
     let witness = match args.witness.strip_prefix("tcp://") {
         Some(address) => Witness::host(address, &args.token),
         None => {
@@ -191,8 +201,9 @@ fn acknowledge(args: &RunArgs) -> anyhow::Result<Exit> {
     note("writing; every acknowledged write must survive: cut the power, reset the host, or kill the server");
     let duration = args.duration.map(|duration| Duration::from_nanos(duration.0));
     // What a commit writes only the database knows.
-    let bytes = if url.is_some() { Bytes(u64::MAX) } else { args.max_write };
-    let limits = Limits { duration, bytes, interrupted: &interrupted };
+    let bytes = if url.is_some() { Bytes(u64::MAX) } else { args.max_write.unwrap_or(MAX_WRITE) };
+    let watch = || held.as_ref().and_then(DatabaseWrites::reached);
+    let limits = Limits { duration, bytes, interrupted: &interrupted, watch: &watch };
     let mut seconds = 0;
     let mut progress = |count| {
         seconds += 1;
@@ -206,6 +217,9 @@ fn acknowledge(args: &RunArgs) -> anyhow::Result<Exit> {
         format!("to check: iolite durability check {notes}{}", if url.is_some() { " --db URL" } else { "" });
     match totals {
         Ok(totals) => {
+            if let Some(limit) = &totals.limit {
+                note(&format!("ended before its time: {limit}"));
+            }
             let acknowledged = iolite_report::count(totals.acknowledged);
             note(&format!("{acknowledged} acknowledged in {:.1} s; {then}", totals.elapsed.as_secs_f64()));
             Ok(Exit::Fit)
@@ -213,6 +227,39 @@ fn acknowledge(args: &RunArgs) -> anyhow::Result<Exit> {
         Err(error) => {
             note(&then);
             Err(refused(error))
+        }
+    }
+}
+
+/// Plans and shows what is written; what a database writes is watched while it runs.
+///
+/// # Errors
+/// It does not keep the limits, or the database can't be asked.
+fn held(args: &RunArgs, plan: &Plan, url: Option<&DatabaseUrl>) -> anyhow::Result<Option<DatabaseWrites>> {
+    let writes = WriteArgs { max_write: args.max_write, keep: args.keep.clone() };
+    let (timed, limits) = (args.duration.unwrap_or_default(), writes.limits());
+    match url {
+        None => {
+            let bytes = args.max_write.unwrap_or(MAX_WRITE);
+            let space = iolite_durability::space(plan, bytes);
+            let storage = iolite_observe::storage(Path::new(&plan.place))?;
+            let planned = WritePlan { bytes, space, duration: timed, ..WritePlan::default() };
+            writes.accept(planned, &storage, args.quiet)?;
+            Ok(None)
+        }
+        // Refused when it is opened.
+        Some(DatabaseUrl::Gtm(_)) => Ok(None),
+        Some(url) => {
+            let instance = ran::open(url, Settings::default())?.instance();
+            let storage = DatabaseStorage::find(url, instance.as_ref())?;
+            // Until it is interrupted: as long as that may be, it is nothing that could be shown.
+            let planned = WritePlan { timed: timed.max(Nanos(1)), duration: timed, ..WritePlan::default() };
+            if timed.0 > 0 {
+                writes.accept_in_database(planned, &storage.storage, args.quiet)?;
+            } else {
+                limits.check_in_database(&planned, &storage.storage.filesystem).map_err(UsageError::new)?;
+            }
+            Ok(Some(DatabaseWrites::begin(&storage, &instance, limits)))
         }
     }
 }

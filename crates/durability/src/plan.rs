@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use iolite_model::Bytes;
 use iolite_model::acknowledged::{Plan, RunKey};
 
 use crate::error::{Error, Result};
@@ -34,6 +35,15 @@ pub(crate) fn check(plan: &Plan) -> Result<()> {
         return Err(Error::Asked("choose 1 to 1024 workers, and at least one place each".into()));
     }
     Ok(())
+}
+
+/// Bytes that the files of a run take when it writes so many.
+pub fn space(plan: &Plan, written: Bytes) -> Bytes {
+    if !plan.method.replaces() {
+        return written;
+    }
+    let places = plan.slots.saturating_mul(u64::from(plan.workers));
+    written.min(Bytes(plan.block.0.saturating_mul(places)))
 }
 
 /// The directory that holds the run's files.

@@ -22,10 +22,14 @@ pub struct Totals {
     pub acknowledged: u64,
     /// Time from the first to the last.
     pub elapsed: Duration,
+    /// Why it ended before its time, where a limit was met.
+    pub limit: Option<String>,
 }
 
+/// Checks whether a limit is met, and returns which.
+pub type Watch<'a> = dyn Fn() -> Option<String> + Sync + 'a;
+
 /// Limits of a run.
-#[derive(Debug)]
 pub struct Limits<'a> {
     /// Time; `None` for until it is interrupted.
     pub duration: Option<Duration>,
@@ -33,7 +37,12 @@ pub struct Limits<'a> {
     pub bytes: Bytes,
     /// Ends the run.
     pub interrupted: &'a AtomicBool,
+    /// Ends the run too, when it names a limit; asked several times a second.
+    pub watch: &'a Watch<'a>,
 }
+
+/// How often the watch is asked.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Does a run in a directory, or in the database of `url`. `progress` receives the acknowledged writes about once a second.
 ///
@@ -53,7 +62,7 @@ pub fn run(
     }
     witness.plan(plan)?;
     let (count, stop, failure) = (AtomicU64::new(0), AtomicBool::new(false), Arc::new(Mutex::new(None)));
-    let started = Instant::now();
+    let (started, mut limit) = (Instant::now(), None);
     let shared = Shared { plan, url, witness, limits, count: &count, stop: &stop, started };
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..plan.workers)
@@ -67,9 +76,13 @@ pub fn run(
                 })
             })
             .collect();
-        let mut shown = Instant::now();
+        let (mut shown, mut looked) = (Instant::now(), Instant::now());
         while !workers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
             std::thread::sleep(Duration::from_millis(50));
+            if limit.is_none() && looked.elapsed() >= LOOK {
+                (looked, limit) = (Instant::now(), (limits.watch)());
+                stop.fetch_or(limit.is_some(), Ordering::Relaxed);
+            }
             if shown.elapsed() >= Duration::from_secs(1) {
                 shown = Instant::now();
                 progress(count.load(Ordering::Relaxed));
@@ -82,7 +95,7 @@ pub fn run(
         Some(error) => Err(error),
         None => {
             witness.end()?;
-            Ok(Totals { acknowledged: count.into_inner(), elapsed })
+            Ok(Totals { acknowledged: count.into_inner(), elapsed, limit })
         }
     }
 }

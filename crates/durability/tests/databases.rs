@@ -74,8 +74,12 @@ fn killed(private: &mut Private, notes: &Path, commits: u64) -> Findings {
     };
     let witness = Witness::file(notes, None, false).unwrap();
     let interrupted = AtomicBool::new(false);
-    let limits =
-        Limits { duration: Some(Duration::from_secs(120)), bytes: Bytes(1 << 40), interrupted: &interrupted };
+    let limits = Limits {
+        duration: Some(Duration::from_secs(120)),
+        bytes: Bytes(1 << 40),
+        interrupted: &interrupted,
+        watch: &|| None,
+    };
     std::thread::scope(|scope| {
         let running = scope.spawn(|| run(&plan, Some(&url), &witness, &limits, &mut |_| {}));
         let deadline = Instant::now() + Duration::from_secs(100);
@@ -139,7 +143,8 @@ fn a_lost_row_is_missed_and_a_missing_table_is_an_error() {
     let notes = directory.path().join("notes");
     let witness = Witness::file(&notes, None, false).unwrap();
     let interrupted = AtomicBool::new(false);
-    let limits = Limits { duration: None, bytes: Bytes(2 * 30 * 4096), interrupted: &interrupted };
+    let limits =
+        Limits { duration: None, bytes: Bytes(2 * 30 * 4096), interrupted: &interrupted, watch: &|| None };
     assert_eq!(run(&plan, Some(&url), &witness, &limits, &mut |_| {}).unwrap().acknowledged, 60);
     let known = read_witness(&notes).unwrap();
     let mut session = open_database(&url, plan.run).unwrap();

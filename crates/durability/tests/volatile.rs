@@ -45,7 +45,7 @@ fn survived(method: Method, syncs_kept: Option<u64>) -> Option<Findings> {
     let witness = Witness::file(&notes, Some(mounted.path()), true).unwrap();
     let interrupted = AtomicBool::new(false);
     let bytes = Bytes(u64::from(WORKERS) * WRITES * 4096);
-    let limits = Limits { duration: None, bytes, interrupted: &interrupted };
+    let limits = Limits { duration: None, bytes, interrupted: &interrupted, watch: &|| None };
     let totals = run(&plan, None, &witness, &limits, &mut |_| {}).unwrap();
     assert_eq!(totals.acknowledged, u64::from(WORKERS) * WRITES);
     session.umount_and_join().unwrap();

@@ -28,7 +28,8 @@ mod verify;
 mod writes;
 
 pub use database::{
-    CheckDatabase, DatabaseStorage, LayersDatabases, RanDatabase, TprocCSite, WaitsWatch, answered,
+    CheckDatabase, DatabaseStorage, DatabaseWrites, LayersDatabases, RanDatabase, TprocCSite, WaitsWatch,
+    answered,
 };
 pub use drive::{Bare, Environment};
 pub use durability::WitnessedRun;

@@ -19,3 +19,4 @@ pub use ran::RanDatabase;
 pub use storage::DatabaseStorage;
 pub use tproc_c::TprocCSite;
 pub use waits::WaitsWatch;
+pub use write_watch::DatabaseWrites;

@@ -133,6 +133,30 @@ impl WriteWatch {
     }
 }
 
+/// What is written to a database from a moment on by whoever writes, and the space that it leaves, against limits.
+pub struct DatabaseWrites {
+    watch: WriteWatch,
+    before: Option<u64>,
+}
+
+impl DatabaseWrites {
+    /// From now on.
+    pub fn begin(
+        storage: &DatabaseStorage,
+        instance: &Arc<dyn Instance>,
+        limits: WriteLimits,
+    ) -> DatabaseWrites {
+        let watch = WriteWatch::new(storage, instance, limits, limits.max);
+        let before = watch.written.read();
+        DatabaseWrites { watch, before }
+    }
+
+    /// Which limit is met, if any.
+    pub fn reached(&self) -> Option<String> {
+        self.watch.reached(self.before)
+    }
+}
+
 impl RunningWatch {
     /// Ends the watch; what was seen.
     pub(super) fn finish(self) -> WritesSeen {
