@@ -194,7 +194,7 @@ fn a_disk_with_a_mounted_partition_is_in_use() {
     sector[510..].copy_from_slice(&[0x55, 0xAA]);
     File::options().write(true).open(&image).unwrap().write_all_at(&sector, 0).unwrap();
     let Some(disk) = Loop::over(&image, false) else { return };
-    let read = Command::new("blockdev").args(["--rereadpt", &disk.0]).output();
+    let read = Command::new("partx").args(["--add", &disk.0]).output();
     let partition = format!("{}p1", disk.0);
     if !read.is_ok_and(|output| output.status.success()) || !Path::new(&partition).exists() {
         return skip("loop devices have no partitions here").unwrap_or(());

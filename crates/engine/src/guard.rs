@@ -360,7 +360,7 @@ mod tests {
         let nowhere = Path::new("/nowhere/at/all");
         let error = Scratch::on_demand(nowhere, &run("a")).claim(Path::new("data")).unwrap_err().to_string();
         assert!(error.contains("/nowhere/at/all") && error.contains("check the path"), "{error}");
-        // What another one has made under its name stays.
+        // What another run has under its name stays.
         let other = Scratch::create(dir.path(), &run("a")).unwrap();
         drop(Scratch::on_demand(dir.path(), &run("a")));
         assert!(other.path().join(OWNER).exists());

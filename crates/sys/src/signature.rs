@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// What blkid(8) finds on what mkfs has made is found here, too.
+    /// What blkid(8) finds after mkfs(8) is found here, too.
     #[test]
     fn what_blkid_knows_is_known() {
         use std::process::Command;

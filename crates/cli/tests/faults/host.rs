@@ -179,7 +179,7 @@ fn a_full_temporary_directory_stops_no_run() {
     nothing_is_lost(&place, 1);
 }
 
-/// What a command creates is where it is told to create it; the directory for temporary files is not needed.
+/// The files of a command are where its arguments say; the directory for temporary files is not needed.
 #[test]
 fn no_command_needs_a_temporary_directory() {
     let place = TestDirectory::new();
