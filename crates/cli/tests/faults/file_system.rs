@@ -144,7 +144,8 @@ fn errors_are_counted_to_the_last_one_by_class() {
 fn an_error_in_the_ramp_alone_is_warned_of_and_no_success() {
     let Some(faulty) = Faulty::new() else { return };
     let first = Rule::new(Call::Read, Fault::Error(5)).every(u64::MAX);
-    let document = faulty.document("sync", vec![first], "mix = 'read'\nramp = '300ms'\nstop.runtime = '300ms'", 3);
+    let document =
+        faulty.document("sync", vec![first], "mix = 'read'\nramp = '300ms'\nstop.runtime = '300ms'", 3);
     injected("errors in a ramp", faulty.struck(0));
     assert_eq!(faulty.struck(0), 1);
     let operations = document["phases"][0]["operations"].as_array().unwrap();
