@@ -180,12 +180,39 @@ fn a_throttle_is_found_and_a_rate_beyond_it_is_unfit_for_that_reason() {
             (outstanding, asked) = (outstanding + rate * response * seconds, asked + concurrency * seconds);
         }
         assert!((outstanding / asked - 1.0).abs() <= 0.1, "{outstanding} of {asked} operation-seconds");
+        let warnings = document["warnings"].to_string();
+        assert!(warnings.contains("capped at"), "{warnings}");
         let reason = &document["verdict"]["reasons"][0];
         assert_eq!(reason["what"], "random read 8 KiB, rate");
         assert_eq!(reason["fitness"], "unfit");
         assert!(reason["measured"].as_str().unwrap().contains("IOPS at most"), "{reason}");
         assert_eq!(reason["asked"], "at least 5,000 IOPS");
     });
+}
+
+/// Its reads are those of any device: what makes it no place for a database are its commits.
+#[test]
+fn a_disk_of_thirty_writes_a_second_is_unfit() {
+    let place = TestDirectory::new();
+    let Some(throttle) = Throttle::new(&place.data(), Limit::WriteIops(30)) else { return };
+    let arguments = ["--budget-time", "10s", "--budget-space", "64M", "--json"];
+    let output = throttle.run(&place.check(&place.data(), &arguments));
+    let document = json(&output);
+    if phases(&document, "random write 8 KiB").iter().any(|phase| phase["task"]["direct"] == false) {
+        let _: Option<()> =
+            skip("the file system beneath the tests refuses O_DIRECT: the kernel writes later");
+        return;
+    }
+    // Beside other work the check says that it cannot tell, and never that the disk is fit.
+    let reasons = document["verdict"]["reasons"].as_array().unwrap();
+    let beside =
+        |reason: &serde_json::Value| reason["what"] == "load generator" || reason["what"] == "other load";
+    let code = output.status.code();
+    if reasons.iter().any(beside) && code == Some(3) {
+        let _: Option<()> = skip("the host or the device is busy: the verdict is marginal for that reason");
+        return;
+    }
+    assert_eq!(code, Some(4), "{}{}", document["verdict"], stderr(&output));
 }
 
 #[test]

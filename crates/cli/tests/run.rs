@@ -105,7 +105,7 @@ fn is_measured_as_throttled(limit: Limit, backend: &str, depth: u32, block: f64)
     let read = operation(measured(&document), "read");
     let rate = number(&read["iops"]["value"]);
     let expected = match limit {
-        Limit::Iops(iops) => f64::from(iops),
+        Limit::Iops(iops) | Limit::WriteIops(iops) => f64::from(iops),
         Limit::BytesPerSecond(bytes) => bytes as f64 / block,
     };
     assert!((rate / expected - 1.0).abs() <= 0.01, "{limit:?} {backend}: {rate} of {expected}");

@@ -143,9 +143,7 @@ pub enum Warning {
     )]
     ThroughCache,
     /// A plateau that is equal at all depths and sizes.
-    #[error(
-        "{what}: {cap} at every queue depth and block size: this is a throttle, not a limit of the device"
-    )]
+    #[error("{what}: {cap}, whatever the queue depth: this is a throttle, not a limit of the device")]
     Capped {
         /// The searches that met it.
         what: String,

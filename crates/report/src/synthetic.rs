@@ -170,3 +170,13 @@ fn the_synthetic_phases_are_what_they_claim() {
     assert_eq!((summary.operations, summary.errors, phase.totals.series.len()), (5_000, 2, 10));
     assert!(phase.quantile(OpKind::Read, Quantile(0.5)).is_some());
 }
+
+/// Gives a phase two levels of a kind's rate: 22,000 operations a second for two seconds, then 1,000.
+pub(crate) fn shift(phase: &mut PhaseResult, kind: OpKind) {
+    let point = |index: u64| {
+        let mut point = iolite_stats::Point { seconds: 0.1, ..Default::default() };
+        point.operations[kind] = if index < 20 { 2200 + index % 3 } else { 100 + index % 3 };
+        point
+    };
+    phase.totals.series = (0..40).map(point).collect();
+}

@@ -1,8 +1,10 @@
 //! The table of results: one row per phase and kind of operation, grouped by layer and by search.
 
+use std::collections::BTreeSet;
+
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use iolite_model::{Access, Bytes, CacheStamp, Ending, Iops, Layer, Nanos, OpKind, Quantile, Task};
-use iolite_stats::{Estimate, PhaseResult, Summary};
+use iolite_stats::{Estimate, PhaseChanges, PhaseResult, Summary};
 
 use crate::document::Report;
 use crate::styler::{self, Emphasis, Styler};
@@ -24,6 +26,9 @@ const SPARED: [usize; 2] = [2, 5];
 /// Printed where there is no value, or too few operations for it.
 pub(crate) const NONE: &str = "-";
 
+/// Mark of a rate that is the mean of several levels.
+pub(crate) const SHIFTED: &str = "*";
+
 /// Narrowest column of names; a longer name gets a line of its own.
 const NARROWEST: usize = 16;
 
@@ -38,16 +43,28 @@ struct Row {
     notes: Vec<String>,
     /// A percentile was left out.
     is_unresolved: bool,
+    /// The rate had several levels within the phase.
+    is_shifted: bool,
+}
+
+impl Row {
+    /// Marks the rate, where there is one, as the mean of several.
+    fn mark_shifted(&mut self) {
+        if !self.cells[1].is_empty() && self.cells[1] != NONE {
+            self.cells[1].push_str(SHIFTED);
+            self.is_shifted = true;
+        }
+    }
 }
 
 /// The table with its legend; empty without phases. The null back end has no row: its cost stands in the header.
 pub(crate) fn table(report: &Report, styler: Styler) -> String {
-    let (phases, windows) = joined(&report.phases);
+    let Joined { phases, shifted, windows } = Joined::of(&report.phases);
     let report = &Report { phases, ..report.clone() };
     let rows: Vec<Row> = [Layer::File, Layer::Metadata, Layer::Database]
         .into_iter()
         .flat_map(|layer| searches(report, layer))
-        .flat_map(|search| search_rows(report, &search, styler))
+        .flat_map(|search| search_rows(report, &search, &shifted, styler))
         .collect();
     if rows.is_empty() {
         return String::new();
@@ -63,6 +80,11 @@ pub(crate) fn table(report: &Report, styler: Styler) -> String {
     }
     if unresolved {
         legend += "; -: too few operations";
+    }
+    if rows.iter().any(|row| row.is_shifted) {
+        legend += &format!(
+            "; {SHIFTED} the rate changed meanwhile, and its mean is no level of it: see the warnings"
+        );
     }
     if windows > 1 {
         legend += &format!("; judged loads: up to {windows} windows each, combined");
@@ -80,24 +102,44 @@ pub(crate) fn table(report: &Report, styler: Styler) -> String {
     draw(rows, styler) + &styler.item("", 0, legend)
 }
 
-/// Windows of the same load as one phase each, and how many windows a load has at most.
-fn joined(phases: &[PhaseResult]) -> (Vec<PhaseResult>, usize) {
-    let mut loads: Vec<(PhaseResult, usize)> = Vec::with_capacity(phases.len());
-    for phase in phases {
-        let task = &phase.info.task;
-        let same = |(first, _): &&mut (PhaseResult, usize)| {
-            let other = &first.info.task;
-            (task.name(), task.concurrency()) == (other.name(), other.concurrency())
-                && task.layer() == other.layer()
-                && first.end.cache.stamp() == phase.end.cache.stamp()
-        };
-        match loads.iter_mut().find(same) {
-            Some((first, windows)) => (*first, *windows) = (first.followed_by(phase), *windows + 1),
-            None => loads.push((phase.clone(), 1)),
+/// Windows of the same load as one phase each.
+struct Joined {
+    phases: Vec<PhaseResult>,
+    /// The numbers of those in which the rate of a window had several levels.
+    shifted: BTreeSet<u32>,
+    /// Windows that a load has at most.
+    windows: usize,
+}
+
+impl Joined {
+    fn of(phases: &[PhaseResult]) -> Joined {
+        let mut loads: Vec<(PhaseResult, usize)> = Vec::with_capacity(phases.len());
+        let mut shifted = BTreeSet::new();
+        for phase in phases {
+            let task = &phase.info.task;
+            let same = |(first, _): &&mut (PhaseResult, usize)| {
+                let other = &first.info.task;
+                (task.name(), task.concurrency()) == (other.name(), other.concurrency())
+                    && task.layer() == other.layer()
+                    && first.end.cache.stamp() == phase.end.cache.stamp()
+            };
+            let number = match loads.iter_mut().find(same) {
+                Some((first, windows)) => {
+                    (*first, *windows) = (first.followed_by(phase), *windows + 1);
+                    first.info.index
+                }
+                None => {
+                    loads.push((phase.clone(), 1));
+                    phase.info.index
+                }
+            };
+            if PhaseChanges::of(phase).is_some_and(|changes| !changes.shifts().is_empty()) {
+                shifted.insert(number);
+            }
         }
+        let windows = loads.iter().map(|(_, windows)| *windows).max().unwrap_or(0);
+        Joined { phases: loads.into_iter().map(|(phase, _)| phase).collect(), shifted, windows }
     }
-    let windows = loads.iter().map(|(_, windows)| *windows).max().unwrap_or(0);
-    (loads.into_iter().map(|(phase, _)| phase).collect(), windows)
 }
 
 /// The span of the random reads and writes of a file.
@@ -133,7 +175,12 @@ fn searches(report: &Report, layer: Layer) -> Vec<Vec<&PhaseResult>> {
     searches
 }
 
-fn search_rows(report: &Report, search: &[&PhaseResult], styler: Styler) -> Vec<Row> {
+fn search_rows(
+    report: &Report,
+    search: &[&PhaseResult],
+    shifted: &BTreeSet<u32>,
+    styler: Styler,
+) -> Vec<Row> {
     let knee = knee_phase(report, search);
     let mut rows = Vec::new();
     for (number, phase) in search.iter().enumerate() {
@@ -153,6 +200,9 @@ fn search_rows(report: &Report, search: &[&PhaseResult], styler: Styler) -> Vec<
             } else {
                 format!("{name}, {}", first.name)
             };
+        }
+        if shifted.contains(&phase.info.index) {
+            of_phase.iter_mut().for_each(Row::mark_shifted);
         }
         rows.append(&mut of_phase);
     }

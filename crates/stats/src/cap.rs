@@ -30,18 +30,25 @@ impl fmt::Display for Cap {
     }
 }
 
-/// The cap that searches with several block sizes have met, if any: the points of each search, with the size of its blocks.
+/// Outstanding operations from which on a plateau is a throttle's, where several block sizes have one: flash serves more than so many
+/// at the same time, and a disk gains from each.
+const EARLY: u32 = 4;
+
+/// The caps that searches with several block sizes have met, if any: the points of each search, with the size of its blocks.
 ///
 /// A search has met a cap when at least two of its points, and all from the first of them up to the largest concurrency, lie
 /// within 2 % of each other, though the concurrency at least doubles. Plateaus equal in operations at all sizes (within
-/// 3 %) are a cap on operations; equal in bytes, on bytes. With one block size, or with others that have met nothing, the
-/// plateau of the smallest blocks is named in operations and that of the largest in bytes only when the rate does not
-/// grow from the first point on: no device is as slow at every depth.
+/// 3 %) are a cap on operations; equal in bytes, on bytes. Otherwise a plateau is named
+/// - where all sizes have one that begins at [`EARLY`] or fewer outstanding: both limits hold at once;
+/// - where the rate does not grow from the first of at least three points on: no device is as slow at every depth.
+///
+/// It is then named in bytes where smaller blocks have reached a higher rate, else in operations.
 pub fn cap(searches: &[(Bytes, Vec<LoadPoint>)]) -> Vec<(Bytes, Cap)> {
     let flat: Vec<(Bytes, Plateau)> =
         searches.iter().filter_map(|(block, points)| Some((*block, plateau(points)?))).collect();
     let named = |cap: Cap| flat.iter().map(|(block, _)| (*block, cap)).collect();
-    if flat.len() >= 2 && flat.len() == searches.len() {
+    let all = flat.len() >= 2 && flat.len() == searches.len();
+    if all {
         let rates: Vec<f64> = flat.iter().map(|(_, plateau)| plateau.rate).collect();
         let bytes: Vec<f64> = flat.iter().map(|(block, plateau)| plateau.rate * block.0 as f64).collect();
         if let Some(rate) = alike(&rates, ALIKE) {
@@ -51,16 +58,29 @@ pub fn cap(searches: &[(Bytes, Vec<LoadPoint>)]) -> Vec<(Bytes, Cap)> {
             return named(Cap::Bandwidth(rate));
         }
     }
-    let constant = flat.iter().filter(|(_, plateau)| plateau.from_the_first);
-    constant.map(|(block, plateau)| (*block, Cap::Iops(plateau.rate))).collect()
+    let early = all && flat.iter().all(|(_, plateau)| plateau.from <= EARLY);
+    let found = flat.iter().filter(|(_, plateau)| early || plateau.is_whole);
+    found.map(|(block, plateau)| (*block, of_one(*block, plateau.rate, searches))).collect()
+}
+
+/// The cap of a plateau that not all block sizes have: on bytes, where smaller blocks have reached a higher rate.
+fn of_one(block: Bytes, rate: f64, searches: &[(Bytes, Vec<LoadPoint>)]) -> Cap {
+    let smaller = searches.iter().filter(|(other, _)| *other < block).flat_map(|(_, points)| points);
+    let mut faster = smaller.filter(|point| point.throughput > rate * (1.0 + ALIKE));
+    match faster.next() {
+        Some(_) => Cap::Bandwidth(rate * block.0 as f64),
+        None => Cap::Iops(rate),
+    }
 }
 
 /// What is the same at all depths.
 struct Plateau {
     /// Operations per second.
     rate: f64,
-    /// Whether even the smallest concurrency is on it.
-    from_the_first: bool,
+    /// The smallest concurrency on it.
+    from: u32,
+    /// Whether all of at least three points are on it.
+    is_whole: bool,
 }
 
 fn plateau(points: &[LoadPoint]) -> Option<Plateau> {
@@ -68,10 +88,11 @@ fn plateau(points: &[LoadPoint]) -> Option<Plateau> {
     sorted.sort_by_key(|point| point.concurrency);
     (0..sorted.len()).find_map(|first| {
         let on = sorted.get(first..)?;
-        let doubled = on.last()?.concurrency >= 2 * on.first()?.concurrency;
+        let from = on.first()?.concurrency;
+        let doubled = on.last()?.concurrency >= 2 * from;
         let rates: Vec<f64> = on.iter().map(|point| point.throughput).collect();
         let rate = alike(&rates, EQUAL).filter(|_| on.len() >= 2 && doubled)?;
-        Some(Plateau { rate, from_the_first: first == 0 && on.len() >= 3 })
+        Some(Plateau { rate, from, is_whole: first == 0 && on.len() >= 3 })
     })
 }
 
@@ -123,6 +144,21 @@ mod tests {
             [search(8192, |c| (9000.0 * c).min(60_000.0)), search(65536, |c| (4000.0 * c).min(21_000.0))];
         assert!(cap(&[disk]).is_empty() && cap(&flash).is_empty() && cap(&[]).is_empty());
         assert!(cap(&[search(8192, |_| f64::NAN)]).is_empty());
+    }
+
+    #[test]
+    fn a_cap_on_operations_and_one_on_bytes_at_once_are_both_named() {
+        // A gp3 volume: 3,000 IOPS and 125 MiB/s, of which large blocks meet the second.
+        let mib = 125.0 * 1_048_576.0;
+        let found = cap(&[
+            search(8192, |c| (1400.0 * c).min(3000.0)),
+            search(65536, |c| (1100.0 * c).min(mib / 65536.0)),
+        ]);
+        let texts: Vec<_> = found.iter().map(|(_, cap)| cap.to_string()).collect();
+        assert_eq!(texts, ["capped at 3,000 IOPS", "capped at 125 MiB/s"]);
+        // Met by large blocks from the first on, and by small ones not at all.
+        let found = cap(&[search(8192, |c| 1100.0 * c.powf(0.7)), search(65536, |_| 500.0)]);
+        assert_eq!(found, [(Bytes(65536), Cap::Bandwidth(500.0 * 65536.0))]);
     }
 
     #[test]

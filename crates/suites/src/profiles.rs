@@ -99,7 +99,11 @@ mod tests {
     #[test]
     fn built_in_profiles_parse_and_carry_their_own_names() {
         for (name, text) in BUILT_IN {
-            assert_eq!(parse(text).unwrap().name, name);
+            let profile = parse(text).unwrap();
+            assert_eq!(profile.name, name);
+            // Every bound says where it comes from.
+            let sources = text.lines().filter(|line| line.starts_with("source = ")).count();
+            assert_eq!(sources, 1 + profile.criteria.len() + profile.floors.len(), "{name}");
         }
         assert_eq!(built_in("oltp-flash").unwrap().criteria.len(), 9);
         assert!(built_in("nonsense").is_none());

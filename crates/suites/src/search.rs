@@ -1,7 +1,7 @@
 //! The search for the knee: more and more concurrency until it is clear, then a closer look around it.
 
-use iolite_model::{Nanos, OpKind};
-use iolite_stats::{LoadPoint, PhaseResult, refine, still_growing};
+use iolite_model::{Bytes, Nanos, OpKind, Warning};
+use iolite_stats::{LoadPoint, PhaseResult, cap, refine, still_growing};
 
 /// How far and how long to search.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +30,21 @@ pub(crate) fn load_point(result: &PhaseResult) -> Option<LoadPoint> {
         throughput_se: (summary.rate.high - summary.rate.low) / 2.0 / NORMAL_95,
         response: summary.mean.value / 1e9,
     })
+}
+
+/// The throttles that searches have met, each with its name and the size of its blocks: one warning for each cap.
+pub(crate) fn capped(searches: &[(&str, Bytes, Vec<LoadPoint>)]) -> Vec<Warning> {
+    let points: Vec<_> = searches.iter().map(|(_, block, points)| (*block, points.clone())).collect();
+    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    for (block, cap) in cap(&points) {
+        let text = cap.to_string();
+        let names = searches.iter().filter(|search| search.1 == block).map(|search| search.0);
+        match found.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, known)) => known.extend(names),
+            None => found.push((text, names.collect())),
+        }
+    }
+    found.into_iter().map(|(cap, names)| Warning::Capped { what: names.join(", "), cap }).collect()
 }
 
 /// The next concurrency to try, given the points so far in the order they were measured; `None` when it is clear.

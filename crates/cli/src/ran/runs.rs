@@ -140,6 +140,7 @@ impl Runs {
             whole: phase.whole,
             stamp: phase.stamp,
             bounds: ListedPhase::bounds_of(&phase.concluded),
+            shifted: ListedPhase::is_shifted(&phase.concluded),
             totals,
             workers: ListedPhase::of_workers(&workers),
         };

@@ -160,9 +160,11 @@ pub(crate) enum Limit {
     Iops(u32),
     /// Bytes read a second.
     BytesPerSecond(u64),
+    /// Writes a second.
+    WriteIops(u32),
 }
 
-/// A cgroup (version 1) whose reads from a device are limited.
+/// A cgroup (version 1) whose reads from a device, or writes to it, are limited.
 pub(crate) struct Throttle(PathBuf);
 
 impl Throttle {
@@ -179,9 +181,10 @@ impl Throttle {
         let (file, limit) = match limit {
             Limit::Iops(iops) => ("blkio.throttle.read_iops_device", u64::from(iops)),
             Limit::BytesPerSecond(bytes) => ("blkio.throttle.read_bps_device", bytes),
+            Limit::WriteIops(iops) => ("blkio.throttle.write_iops_device", u64::from(iops)),
         };
         if !parent.join(file).exists() {
-            return skip("no cgroup v1 blkio controller to throttle reads with");
+            return skip("no cgroup v1 blkio controller to throttle with");
         }
         let group = parent.join(format!("iolite-test-{}", std::process::id()));
         if let Err(error) = fs::create_dir(&group) {

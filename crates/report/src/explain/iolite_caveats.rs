@@ -208,7 +208,7 @@ fn of_kind(operations: &Value) -> Vec<String> {
         let half = (high - low) / 2.0 / value * 100.0;
         caveats.push(format!("{kind}: the rate is uncertain by {half:.0} %: too short, or unsteady"));
     }
-    let unresolved = ["p99", "p99_9"]
+    let unresolved = ["p99", "p99_9", "p99_99"]
         .iter()
         .find(|key| operations.pointer(&format!("/response_ns/{key}/resolved")) == Some(&Value::Bool(false)));
     if let Some(key) = unresolved {

@@ -344,3 +344,22 @@ fn what_is_found_in_a_result_of_fios_is_found_in_one_of_iolites() {
         assert!(caveats.iter().any(|caveat| caveat.contains(part)), "{part}: {caveats:#?}");
     }
 }
+
+/// As for a document of fio's.
+#[test]
+fn too_few_operations_for_the_last_percentile_are_warned_of() {
+    let document = |resolved: bool| {
+        json!({
+            "format": "iolite-run/1",
+            "ending": { "kind": "completed", "error": null },
+            "phases": [{
+                "name": "random read", "measured_seconds": 60.0,
+                "operations": [{ "kind": "read", "operations": 20_000,
+                    "response_ns": { "p99_9": { "value": 1e6, "resolved": true },
+                        "p99_99": { "value": 1e6, "resolved": resolved }, "max": 2_000_000 } }],
+            }],
+        })
+    };
+    assert_eq!(caveats_of(&document(true)), [""; 0]);
+    assert_eq!(caveats_of(&document(false)), ["read: too few operations for p99.99"]);
+}

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::listed::{Listed, ListedPhase};
 use crate::grid::aligned;
 use crate::styler::{Style, Styler};
-use crate::table::{NONE, percent};
+use crate::table::{NONE, SHIFTED, percent};
 
 /// Name and version of the document.
 pub const HISTORY_FORMAT: &str = "iolite-history/1";
@@ -40,11 +40,13 @@ pub fn history(runs: &[Listed], style: Style) -> String {
             }
         }
     }
-    out + &styler.item(
-        "",
-        0,
-        "times: UTC; mean, p99, max: response; ±: half of the rate's 95 % interval; -: nothing, or too few operations",
-    )
+    let mut legend =
+        "times: UTC; mean, p99, max: response; ±: half of the rate's 95 % interval; -: nothing, or too few operations"
+            .to_owned();
+    if runs.iter().any(|run| run.measured.as_ref().is_some_and(|phase| phase.shifted)) {
+        legend += &format!("; {SHIFTED} the rate changed during the run, and its mean is no level of it");
+    }
+    out + &styler.item("", 0, legend)
 }
 
 fn heading(run: &Listed) -> String {
@@ -99,6 +101,9 @@ fn figures(row: &mut [String; COLUMNS.len()], phase: &ListedPhase, kind: OpKind,
     let resolved = Estimate::resolves(p99, totals.operations());
     let shown = |time: Option<Nanos>| time.map_or_else(none, |time| time.to_string());
     row[6] = phase.per_second(totals.operations()).map_or_else(none, |rate| Iops(rate).to_string());
+    if phase.shifted {
+        row[6] += SHIFTED;
+    }
     let bounds = phase.bounds.rate(kind).filter(|(low, high)| low + high > 0.0);
     row[7] = bounds.map_or_else(none, |(low, high)| percent((high - low) / (high + low)));
     row[8] = shown(totals.mean().map(|mean| Nanos(mean.round() as u64)));

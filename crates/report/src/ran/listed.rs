@@ -6,7 +6,7 @@ use iolite_model::{
     Concluded, DatabaseFacts, DatabaseUse, DbTask, Ending, Interval, Nanos, OpKind, RunId, Stage,
     WorkerTotals,
 };
-use iolite_stats::{HistogramError, RateBounds, StoredTotals};
+use iolite_stats::{HistogramError, PhaseChanges, RateBounds, StoredTotals};
 
 /// A phase of one of the tools' runs, or a run that has none (yet).
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +46,8 @@ pub struct ListedPhase {
     pub stamp: Option<String>,
     /// How certain the rates are; nothing of a phase that runs or was cut short.
     pub bounds: RateBounds,
+    /// Whether the rate had several levels, of which its mean is none.
+    pub shifted: bool,
     /// The operations in the measured time, all workers together.
     pub totals: ListedTotals,
     /// Reads and writes of each worker; none of a phase that runs or was cut short.
@@ -85,6 +87,12 @@ impl ListedPhase {
     /// How certain the rates are, from what was concluded about a phase.
     pub fn bounds_of(concluded: &[Concluded]) -> RateBounds {
         concluded.iter().find_map(Concluded::read).unwrap_or_default()
+    }
+
+    /// Whether the rate had several levels, from what was concluded about a phase.
+    pub fn is_shifted(concluded: &[Concluded]) -> bool {
+        let changes = concluded.iter().find_map(Concluded::read::<PhaseChanges>);
+        changes.is_some_and(|changes| !changes.shifts().is_empty())
     }
 
     /// Operations of each worker that the export includes: reads and writes.

@@ -614,3 +614,13 @@ fn the_keys_are_a_promise() {
     .warnings
     ");
 }
+
+#[test]
+fn both_levels_are_printed_in_place_of_a_rate_that_never_was() {
+    let mut report = reads();
+    synthetic::shift(report.phase.as_mut().unwrap(), OpKind::Read);
+    let text = text(&report, UNICODE);
+    let line = text.lines().find(|line| line.starts_with("Calculated IOPS = ")).unwrap();
+    assert!(line.starts_with("Calculated IOPS = 220") && line.contains(" > 10"), "{line}");
+    assert!(line.contains("(the rate changed; mean "), "{line}");
+}

@@ -1,7 +1,7 @@
 //! PerfTools' two lines: all operations of a run as one, with what PerfTools itself does not report.
 
 use iolite_model::{Iops, Nanos, OpKind, PerKind, Quantile};
-use iolite_stats::{Direction, Estimate, Histogram, PhaseResult, Point};
+use iolite_stats::{Direction, Estimate, Histogram, PhaseChanges, PhaseResult, Point};
 
 use crate::run::INDENT;
 use crate::styler::{Emphasis, Styler, count};
@@ -28,6 +28,8 @@ pub(super) struct Total {
     /// What PerfTools would call the response time, in nanoseconds: elapsed time × processes / operations.
     pub(super) perftools_mean: f64,
     pub(super) processes: u32,
+    /// The rates between its level shifts, in order; empty where there was one level.
+    levels: Vec<f64>,
     measured: f64,
     response: Histogram,
     /// Number of independent operations they are worth.
@@ -58,6 +60,7 @@ impl Total {
             max,
             perftools_mean: measured * 1e9 * f64::from(processes) / operations as f64,
             processes,
+            levels: levels(phase, &kinds),
             measured,
             response,
             worth: kinds.iter().map(|&kind| phase.effective_operations(kind)).sum::<u64>().max(1),
@@ -80,7 +83,7 @@ impl Total {
             seconds(self.measured),
             milliseconds(self.mean.value)
         );
-        let iops = format!("Calculated IOPS = {}", plain(self.rate.value));
+        let iops = format!("Calculated IOPS = {}", self.calculated());
         let mut out = format!(
             "{}\n{}\n",
             styler.paint(Emphasis::Strong, &response),
@@ -92,6 +95,17 @@ impl Total {
             out += &styler.item(&indent, INDENT, self.perftools());
         }
         out
+    }
+
+    /// The rate; of several levels each, since their mean is a rate that never was.
+    fn calculated(&self) -> String {
+        match self.levels.as_slice() {
+            [] => plain(self.rate.value),
+            levels => {
+                let levels: Vec<String> = levels.iter().copied().map(plain).collect();
+                format!("{} (the rate changed; mean {})", levels.join(" > "), plain(self.rate.value))
+            }
+        }
     }
 
     /// The distribution of the times, and how sure the rate is.
@@ -123,6 +137,17 @@ impl Total {
             }
         )
     }
+}
+
+/// The rates of these kinds together between the level shifts of a phase.
+fn levels(phase: &PhaseResult, kinds: &[OpKind]) -> Vec<f64> {
+    let Some(changes) = PhaseChanges::of(phase) else { return Vec::new() };
+    let each = kinds.iter().map(|&kind| changes.levels(phase, kind));
+    let sum = |sums: Vec<f64>, levels: Vec<Estimate>| {
+        let values = levels.iter().map(|level| level.value);
+        if sums.is_empty() { values.collect() } else { sums.iter().zip(values).map(|(a, b)| a + b).collect() }
+    };
+    each.fold(Vec::new(), sum)
 }
 
 /// Rate and mean response time of several kinds.

@@ -385,3 +385,16 @@ fn a_thorough_check_says_whether_its_writes_became_steady() {
     let json = crate::json(&Report { preconditioned: found(true), ..synthetic::check() });
     assert_eq!(json["preconditioned"]["rounds"], 7);
 }
+
+/// The mean of two levels is a rate that never was.
+#[test]
+fn a_rate_that_changed_is_marked() {
+    let mut check = synthetic::check();
+    synthetic::shift(&mut check.phases[0], iolite_model::OpKind::Read);
+    let marked = text(&check, UNICODE);
+    let rows = marked.lines().filter(|line| line.contains("* ") && line.contains(" device"));
+    assert_eq!(rows.count(), 1, "{marked}");
+    let legend = marked.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(legend.contains("* the rate changed meanwhile, and its mean is no level of it"), "{marked}");
+    assert!(!text(&synthetic::check(), UNICODE).contains("the rate changed"));
+}

@@ -3,14 +3,14 @@
 use iolite_model::{
     CacheStamp, Concluded, Ending, HostLimit, Iops, Nanos, OpKind, PhaseEnd, Verdict, Warning,
 };
-use iolite_stats::{Estimate, Knee, LoadPoint, PhaseResult, cap};
+use iolite_stats::{Estimate, Knee, LoadPoint, PhaseResult};
 
 use super::plan::{self, Search, Stage};
 use super::{Check, KneeFound, precondition, tasks};
 use crate::judge::{Capacity, Circumstances, Disturbance, Evidence, RateDemand, judge};
 use crate::phase_warnings::{foreign_load, short_phases};
 use crate::procedure::Conclusions;
-use crate::search::load_point;
+use crate::search::{capped, load_point};
 
 /// Share of a rotational device below which its seeks are shorter than a database's.
 const SHORT_STROKED: f64 = 0.1;
@@ -89,21 +89,14 @@ impl Check {
         (!found.knee.saturated && good).then_some(warning)
     }
 
-    /// The throttle that the searches of the file layer have met.
-    fn capped(&self, history: &[PhaseResult]) -> Option<Warning> {
+    /// The throttles that the searches of the file layer have met.
+    fn capped(&self, history: &[PhaseResult]) -> Vec<Warning> {
         let searches: Vec<_> = Search::FILE
             .into_iter()
-            .map(|search| (search, self.points(Stage::Search(search), history)))
-            .filter(|(_, points)| !points.is_empty())
+            .map(|search| (search.name(), search.block(), self.points(Stage::Search(search), history)))
+            .filter(|(.., points)| !points.is_empty())
             .collect();
-        let points: Vec<_> =
-            searches.iter().map(|(search, points)| (search.block(), points.clone())).collect();
-        let found = cap(&points);
-        let (_, first) = found.first()?;
-        let met = |search: &Search| found.iter().any(|(block, _)| *block == search.block());
-        let names: Vec<_> =
-            searches.iter().map(|(search, _)| *search).filter(met).map(Search::name).collect();
-        Some(Warning::Capped { what: names.join(", "), cap: first.to_string() })
+        capped(&searches)
     }
 
     /// What the size of the data file leaves open.

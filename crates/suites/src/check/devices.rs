@@ -194,6 +194,12 @@ fn what_the_devices_do_is_warned_of() {
     let capped: Vec<_> =
         capped.iter().filter(|w| matches!(w, Warning::Capped { .. })).map(ToString::to_string).collect();
     assert!(capped.len() == 1 && capped[0].contains("IOPS"), "{capped:?}");
+    // As a gp3 volume is: both limits at once.
+    let gp3 = Device { max: 3_000.0, bandwidth: (125.0 * 1_048_576.0, f64::INFINITY), ..GOOD };
+    let warnings = check(gp3, 5, options()).1;
+    let caps = warnings.iter().filter(|w| matches!(w, Warning::Capped { .. })).map(ToString::to_string);
+    let caps: Vec<_> = caps.collect();
+    assert!(caps.len() == 2 && caps[0].contains("IOPS") && caps[1].contains("MiB/s"), "{caps:?}");
     assert!(warned("noisy neighbour").iter().any(|w| matches!(w, Warning::ForeignLoad { .. })));
     assert!(
         !warned("good flash")

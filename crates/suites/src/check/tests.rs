@@ -320,6 +320,33 @@ fn without_a_database_its_stages_are_left_out_and_said() {
         }
     };
     assert!(matches!(&conclusion.warnings[0], Warning::LeftOut { why, .. } if why == "no space"));
+    assert_eq!(conclusion.verdict.fitness, Fitness::Marginal, "{:#?}", conclusion.verdict);
+    let unjudged: Vec<_> = conclusion
+        .verdict
+        .reasons
+        .iter()
+        .filter(|reason| reason.measured == "not judged: not measured")
+        .map(|reason| (reason.fitness, reason.what.clone()))
+        .collect();
+    let of = |measure: Measure| (Fitness::Marginal, format!("{measure}, mean"));
+    assert_eq!(unjudged, [of(Measure::DbRanRead), of(Measure::DbCommit)]);
+}
+
+/// A disk's seeks are shorter, and its cache is more effective, the less of it is read.
+#[test]
+fn a_data_file_that_covers_little_of_a_disk_is_warned_of() {
+    let warned = |rotational| {
+        let (_, conclusion, _) = run(FLASH, CheckOptions { rotational, ..options() });
+        let of = |warning: &Warning| match warning {
+            Warning::ShortStroked { percent } => Some(*percent),
+            _ => None,
+        };
+        conclusion.warnings.iter().find_map(of)
+    };
+    // The layout may take 30 % of 4 GiB.
+    let percent = warned(Some(Bytes(120 << 30))).unwrap();
+    assert!((0.99..=1.0).contains(&percent), "{percent}");
+    assert_eq!((warned(Some(Bytes(8 << 30))), warned(None)), (None, None));
 }
 
 #[test]

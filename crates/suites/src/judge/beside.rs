@@ -11,6 +11,9 @@ use iolite_stats::PhaseResult;
 /// behind the kernel's own threads, bear on what is slow, which is then not called unfit.
 const LONG_WAIT: f64 = 0.1;
 
+/// Share of all CPUs' time from which on there is hardly any left.
+const EXHAUSTED: f64 = 0.9;
+
 /// However fast the others are, an operation that fails or hangs is lost data or a stopped database: `errors` failed in any stage,
 /// and `lost` never completed.
 pub(crate) fn judge_failures(errors: u64, lost: u64) -> impl Iterator<Item = Reason> {
@@ -59,6 +62,17 @@ impl HostUse {
     pub(crate) fn limits<'a>(&self, phases: impl IntoIterator<Item = &'a PhaseResult>) -> Vec<HostLimit> {
         let used = phases.into_iter().filter_map(|phase| self.phases.get(&phase.info.index));
         used.copied().reduce(GeneratorUse::and).map_or_else(Vec::new, |used| used.limits())
+    }
+
+    /// Whether this program and all others together had next to no CPU left in one of these phases: what a server does with its
+    /// CPUs limits rates as a throttle does.
+    pub(crate) fn is_exhausted(&self, phases: &[PhaseResult]) -> bool {
+        let used = phases.iter().filter_map(|phase| self.phases.get(&phase.info.index));
+        let share = |used: &GeneratorUse| {
+            let busy = used.cpu.0.saturating_add(used.others.map_or(0, |others| others.0)) as f64;
+            busy / (used.observed.0 as f64 * f64::from(used.cpus.max(1)))
+        };
+        used.map(share).any(|share| share >= EXHAUSTED)
     }
 
     /// The limits of phases that allow no better than marginal, as warnings. Not stolen time, where that of the whole run is known:

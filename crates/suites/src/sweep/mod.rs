@@ -7,13 +7,15 @@ mod rise;
 mod verdict;
 
 use iolite_model::{
-    Concluded, DbTask, Ending, JudgedStep, Nanos, Stop, SweepEnd, SweepTerms, Task, TimedBy, Verdict, Warning,
+    Bytes, Concluded, DbTask, Ending, JudgedStep, Nanos, Stop, SweepEnd, SweepTerms, Task, TimedBy, Verdict,
+    Warning,
 };
 use iolite_results::Run;
 use iolite_stats::{Knee, LoadPoint, PhaseResult, SweepConcluded, SweptStep};
 
-use crate::judge::judge_run;
+use crate::judge::{HostUse, judge_run};
 use crate::procedure::{Conclusions, CutShort, Nothing, Procedure, Step};
+use crate::search::capped;
 
 /// Points of time that a step has at least, so that its figures have an uncertainty, where it is long enough.
 const INTERVALS: u64 = 20;
@@ -236,8 +238,19 @@ impl Sweep {
         Some(Verdict::of(&verdict.profile, verdict.reasons.into_iter().chain(beside).collect()))
     }
 
+    /// The throttle that reads have met. Sets may wait for each other whatever the jobs, and sessions for the host's CPUs.
+    fn capped(&self, steps: &[SweptStep], run: &Run) -> Vec<Warning> {
+        let terms = &self.options.terms;
+        if terms.operation.writes() || HostUse::of(run).is_exhausted(&run.phases) {
+            return Vec::new();
+        }
+        let points = steps.iter().filter_map(|step| load_point(&step.result)).collect();
+        capped(&[(terms.operation.name(), Bytes(0), points)])
+    }
+
     fn conclusions(&self, found: SweepFound, run: &Run) -> Conclusions {
         let verdict = self.beside(&found, run);
+        let capped = self.capped(&found.steps, run);
         let concluded = SweepConcluded {
             tool: self.options.terms.operation.name().into(),
             terms: self.options.terms.clone(),
@@ -245,7 +258,8 @@ impl Sweep {
             knee: found.knee,
             judged: found.judged,
         };
-        Conclusions { concluded: vec![Concluded::of(&concluded)], warnings: found.warnings, verdict }
+        let warnings = found.warnings.into_iter().chain(capped).collect();
+        Conclusions { concluded: vec![Concluded::of(&concluded)], warnings, verdict }
     }
 
     /// Whether the jobs had been raised to the end; a phase that did not come to its own does not count.

@@ -422,6 +422,48 @@ fn a_generator_at_its_limit_in_the_judged_step_and_other_load_are_marginal() {
     );
 }
 
+/// The caps that are warned of in a sweep of a server whose rate is the same whatever the jobs, with what `change` makes of the run.
+fn capped_by(options: SweepOptions, change: impl Fn(&mut Run)) -> Vec<String> {
+    let throttled = Server { law: |jobs| (1000.0, jobs / 1000.0), ..CLOUD };
+    let mut sweep = Sweep::new(options).unwrap();
+    let mut run = run_of(&[]);
+    loop {
+        match sweep.next(&run, Nanos(0)) {
+            Step::Run(tasks) => {
+                let Task::Database(task) = &tasks[0] else { panic!() };
+                run.phases.push(throttled.run(run.next_phase(), task));
+                change(&mut run);
+            }
+            Step::Done(conclusions) => {
+                let caps = conclusions.warnings.iter().filter(|w| matches!(w, Warning::Capped { .. }));
+                return caps.map(ToString::to_string).collect();
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_throttle_is_named_where_nothing_else_limits_the_rate() {
+    let listed = |operation| {
+        let mut options = options(terms(operation));
+        (options.terms.jobs, options.terms.closer) = (vec![1, 2, 4, 8], 0);
+        options
+    };
+    let caps = capped_by(listed(DbOperation::RanRead), |_| ());
+    assert!(caps.len() == 1 && caps[0].starts_with("RanRead: capped at "), "{caps:?}");
+    // A server that has all of the CPUs.
+    let busy = |run: &mut Run| {
+        let second = Nanos(SECOND);
+        let used =
+            GeneratorUse { observed: second, cpus: 1, others: Some(second), ..GeneratorUse::default() };
+        run.conclusions.push(Concluded::of_phase(run.phases.last().unwrap().info.index, &used));
+    };
+    assert_eq!(capped_by(listed(DbOperation::RanRead), busy), [""; 0]);
+    let sets = DbOperation::RanWrite { transaction_length: 10, hang: Nanos(0) };
+    assert_eq!(capped_by(listed(sets), |_| ()), [""; 0]);
+}
+
 #[test]
 fn a_slow_average_is_unfit() {
     let slow: fn(f64) -> (f64, f64) = |jobs| ((250.0 * jobs).min(1000.0), (jobs / 1000.0).max(4e-3));

@@ -119,6 +119,7 @@ fn listed(operation: DbOperation, kinds: &[OpKind]) -> Listed {
             whole: kinds.iter().map(|&kind| (kind, 330)).collect(),
             stamp: Some("device".into()),
             bounds: bounds(kinds),
+            shifted: false,
             totals: ListedTotals::of(&workers, &[]).unwrap(),
             workers: ListedPhase::of_workers(&workers),
         }),
@@ -280,4 +281,13 @@ fn each_rate_has_its_interval_and_its_stamp() {
     let read = listed(DbOperation::RanRead, &[OpKind::Read]);
     let line = first_line(&export(&[read], ExportFormat::Tsv).unwrap(), b'\t');
     assert_eq!((value(&line, "ReadsPSLow"), value(&line, "WritesPSLow")), ("140.000", ""));
+}
+
+#[test]
+fn a_rate_with_several_levels_is_marked_in_the_history() {
+    let mut read = listed(DbOperation::RanRead, &[OpKind::Read]);
+    assert!(!history(std::slice::from_ref(&read), PLAIN).contains('*'));
+    read.measured.as_mut().unwrap().shifted = true;
+    let text = history(&[read], PLAIN);
+    assert!(text.contains("150*") && text.contains("* the rate changed during the run"), "{text}");
 }
