@@ -32,7 +32,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file is empty, where a results database was to be read.
-    #[error("{path} is empty and not a results database")]
+    #[error("{path} is empty and not a results database; specify another file with --results FILE")]
     Empty {
         /// The file.
         path: PathBuf,
@@ -110,6 +110,12 @@ pub enum Error {
         /// The run asked for.
         run: RunId,
     },
+    /// A run that has not ended can't be copied: what comes later would be lost.
+    #[error("run {run} is still running: wait until it ends, or stop it, and try again")]
+    Running {
+        /// The run.
+        run: RunId,
+    },
     /// No run has such a name.
     #[error("no run `{name}` in {path}: see `iolite results list`")]
     NoMatch {
@@ -179,6 +185,11 @@ impl Error {
             }
             code => Error::Sql { doing, path, advice: advice(code), source },
         }
+    }
+
+    /// Whether SQLite could not open a file.
+    pub(crate) fn is_cannot_open(&self) -> bool {
+        matches!(self, Error::Sql { source, .. } if source.sqlite_error_code() == Some(ErrorCode::CannotOpen))
     }
 }
 

@@ -482,7 +482,7 @@ pub(crate) fn json<T>(what: &'static str, value: serde_json::Result<T>) -> Resul
 }
 
 /// ISO 8601 in UTC with milliseconds, so that texts sort as times.
-fn utc(time: Result<Timestamp, jiff::Error>) -> String {
+pub(crate) fn utc(time: Result<Timestamp, jiff::Error>) -> String {
     time.map_or_else(|_| String::new(), |time| format!("{time:.3}"))
 }
 

@@ -4,6 +4,7 @@
 //! back as the events they were, and marks the runs that a crash cut short. Facts are stored, estimates are derived;
 //! the tables and views are described in `docs/results.md`.
 
+mod copy;
 mod database;
 mod error;
 mod insert;

@@ -115,15 +115,7 @@ impl Store {
     pub fn unfinished(&self) -> Result<Vec<Measuring>, Error> {
         let sql = "SELECT id, host_name, process, process_start_ticks, boot_id FROM run
                     WHERE ending IS NULL ORDER BY started_unix_ns, id";
-        collect(self, sql, [], |row| {
-            Ok(Measuring {
-                run: RunId(self.get(row, "id")?),
-                host: self.get(row, "host_name")?,
-                process: self.get(row, "process")?,
-                start_ticks: read::optional(self, row, "process_start_ticks")?,
-                boot: self.get(row, "boot_id")?,
-            })
-        })
+        collect(self, sql, [], |row| read::measuring(self, row))
     }
 
     /// How a run has ended; `None` while it runs, and where there is no such run.
@@ -131,8 +123,9 @@ impl Store {
     /// # Errors
     /// [`Error::Sql`].
     pub fn ending(&self, run: &RunId) -> Result<Option<Ending>, Error> {
-        let endings =
-            collect(self, "SELECT * FROM run WHERE id = ?1", params![run.0], |row| read::ending(self, row))?;
+        let endings = collect(self, "SELECT * FROM run WHERE id = ?1", params![run.0], |row| {
+            read::run_ending(self, row)
+        })?;
         Ok(endings.into_iter().flatten().next())
     }
 
@@ -237,7 +230,7 @@ mod tests {
         let phases = store.database_phases(&RunId("cut".into())).unwrap();
         assert_eq!((phases[0].measured, &phases[0].ending), (Nanos(2_000_000_000), &None));
         assert_eq!(phases[0].whole, [(OpKind::Read, 1000 + 100 + 200 + 200)]);
-        assert_eq!(store.ending(&RunId("cut".into())).unwrap(), None);
+        assert_eq!(store.ending(&RunId("cut".into())).unwrap(), Some(Ending::Interrupted));
     }
 
     #[test]

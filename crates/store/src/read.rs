@@ -13,6 +13,7 @@ use rusqlite::{Params, Row, Transaction, params};
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::process::Measuring;
 use crate::store::Store;
 
 /// An event with its number in the run.
@@ -21,8 +22,8 @@ type Numbered = (i64, Event);
 impl Store {
     /// The events of a run, in the order they happened: what was written is what comes back.
     ///
-    /// A run that was cut short has no end for the phase it was in, because what an end says was never measured; once
-    /// it is marked as interrupted, its last event is that ending.
+    /// A run that was cut short has no end for the phase it was in, because what an end says was never measured; its last
+    /// event is its ending as interrupted.
     ///
     /// # Errors
     /// [`Error::NoSuchRun`]; [`Error::Sql`]; [`Error::Unreadable`] for a value that this program did not write.
@@ -81,7 +82,7 @@ impl Store {
             };
             events.push((sequence, Event::Calibrated(calibration)));
         }
-        if let Some(ending) = ending(self, row)? {
+        if let Some(ending) = run_ending(self, row)? {
             let sequence = self.get::<Option<i64>>(row, "ended_sequence")?.unwrap_or(i64::MAX);
             events.push((sequence, Event::RunEnded(ending)));
         }
@@ -462,7 +463,27 @@ pub(crate) fn kind(store: &Store, row: &Row<'_>) -> Result<OpKind, Error> {
         .map_err(|error| store.unreadable("a kind of operation", error))
 }
 
-/// The ending of a run or a phase, `None` while it runs.
+/// The ending of a run, `None` while it runs. A run whose process is gone has been cut short, whether or not
+/// [`Store::mark_interrupted`] has stored that.
+pub(crate) fn run_ending(store: &Store, row: &Row<'_>) -> Result<Option<Ending>, Error> {
+    if let Some(stored) = ending(store, row)? {
+        return Ok(Some(stored));
+    }
+    Ok((!measuring(store, row)?.is_alive()).then_some(Ending::Interrupted))
+}
+
+/// The process that measures a run, by the run's row.
+pub(crate) fn measuring(store: &Store, row: &Row<'_>) -> Result<Measuring, Error> {
+    Ok(Measuring {
+        run: RunId(store.get(row, "id")?),
+        host: store.get(row, "host_name")?,
+        process: store.get(row, "process")?,
+        start_ticks: optional(store, row, "process_start_ticks")?,
+        boot: store.get(row, "boot_id")?,
+    })
+}
+
+/// The ending of a run or a phase as it is stored; `None` where none is.
 pub(crate) fn ending(store: &Store, row: &Row<'_>) -> Result<Option<Ending>, Error> {
     let Some(name) = store.get::<Option<String>>(row, "ending")? else { return Ok(None) };
     let failure: Option<String> = store.get(row, "failure")?;

@@ -38,7 +38,7 @@ impl Store {
             host: row.get("host_name").map_err(sql)?,
             directory: row.get::<_, String>("directory").map_err(sql)?.into(),
             phases: row.get("phases").map_err(sql)?,
-            ending: read::ending(self, row)?,
+            ending: read::run_ending(self, row)?,
             verdict,
         })
     }

@@ -10,13 +10,15 @@ use crate::error::Error;
 use crate::read::collect;
 use crate::store::Store;
 
-/// What users have added to a run.
+/// What a list shows of a run besides its summary: what users have added to it, and its databases.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Marks {
     /// Its tags, in alphabetical order.
     pub tags: Vec<String>,
     /// Its notes, the earliest first.
     pub notes: Vec<String>,
+    /// URLs of the databases that its phases measured.
+    pub databases: Vec<String>,
 }
 
 impl Store {
@@ -101,7 +103,7 @@ impl Store {
         })
     }
 
-    /// Tags of all runs, in alphabetical order, and notes, the earliest first: what a list shows of thousands of runs.
+    /// Tags of all runs, in alphabetical order, notes, the earliest first, and databases: what a list shows of thousands of runs.
     ///
     /// # Errors
     /// [`Error::Sql`].
@@ -117,6 +119,9 @@ impl Store {
             collect(self, "SELECT run, text FROM note ORDER BY added_unix_ns, rowid", [], pair)?
         {
             marks.entry(RunId(run)).or_default().notes.push(note);
+        }
+        for (run, url) in collect(self, "SELECT DISTINCT run, url AS text FROM database_facts", [], pair)? {
+            marks.entry(RunId(run)).or_default().databases.push(url);
         }
         Ok(marks)
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use iolite_model::{Ending, Fitness, Nanos, RunId};
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{Connection, ErrorCode, Transaction, params};
 
 use crate::error::Error;
 use crate::process::Measuring;
@@ -13,7 +13,7 @@ use crate::schema;
 
 /// How long to wait for another process that is writing. Transactions here are short; whoever holds the database
 /// for longer than this is stuck or is a person with an open transaction.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A results database.
 #[derive(Debug)]
@@ -41,8 +41,7 @@ pub struct RunSummary {
     pub directory: PathBuf,
     /// Number of phases begun.
     pub phases: u32,
-    /// How it ended; `None` while it runs, and after a crash until
-    /// [`Store::mark_interrupted`] has seen to it.
+    /// How it ended; `None` while it runs. One whose process is gone was interrupted.
     pub ending: Option<Ending>,
     /// The last verdict: the profile's name and the fitness for it.
     pub verdict: Option<(String, Fitness)>,
@@ -100,29 +99,30 @@ impl Store {
     ) -> Result<Vec<RunId>, Error> {
         let mut marked = Vec::new();
         for Measuring { run, .. } in self.unfinished()?.into_iter().filter(|measuring| !is_alive(measuring)) {
-            if self.interrupt(&run).map_err(|source| Error::sql("marking", &self.path, source))? {
+            let sql = |source| Error::sql("marking", &self.path, source);
+            let transaction = self.connection.unchecked_transaction().map_err(sql)?;
+            if interrupt(&transaction, &run).map_err(sql)? {
                 marked.push(run);
             }
+            transaction.commit().map_err(sql)?;
         }
         Ok(marked)
-    }
-
-    /// Marks one run; false when it got its end meanwhile.
-    fn interrupt(&self, run: &RunId) -> rusqlite::Result<bool> {
-        let transaction = self.connection.unchecked_transaction()?;
-        let sql = "UPDATE run SET ending = 'interrupted' WHERE id = ?1 AND ending IS NULL";
-        let changed = transaction.execute(sql, params![run.0])? > 0;
-        if changed {
-            let sql = "UPDATE phase SET ending = 'interrupted' WHERE run = ?1 AND ending IS NULL";
-            transaction.execute(sql, params![run.0])?;
-        }
-        transaction.commit()?;
-        Ok(changed)
     }
 
     pub(crate) fn reading(&self, source: rusqlite::Error) -> Error {
         Error::sql("reading", &self.path, source)
     }
+}
+
+/// Marks one run; false when it has its end.
+pub(crate) fn interrupt(transaction: &Transaction<'_>, run: &RunId) -> rusqlite::Result<bool> {
+    let sql = "UPDATE run SET ending = 'interrupted' WHERE id = ?1 AND ending IS NULL";
+    let changed = transaction.execute(sql, params![run.0])? > 0;
+    if changed {
+        let sql = "UPDATE phase SET ending = 'interrupted' WHERE run = ?1 AND ending IS NULL";
+        transaction.execute(sql, params![run.0])?;
+    }
+    Ok(changed)
 }
 
 /// Settings that hold for every connection.

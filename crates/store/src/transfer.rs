@@ -1,15 +1,14 @@
-//! Runs from one results database to another, questions in SQL, and space given back.
+//! Results that are only read, questions in SQL, and space given back.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use iolite_model::{RunId, Sink};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::Error;
 use crate::schema;
-use crate::store::Store;
-use crate::writer::Writer;
+use crate::store::{PATIENCE, Store};
 
 /// The answer to a question in SQL.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,39 +25,16 @@ impl Store {
     /// # Errors
     /// As [`Store::open`], and where there is no results database at `path`.
     pub fn open_to_read(path: &Path) -> Result<Store, Error> {
-        let sql = |source| Error::sql("opening", path, source);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(sql)?;
-        connection.busy_timeout(std::time::Duration::from_secs(10)).map_err(sql)?;
-        if !schema::check(&connection, path)? {
-            return Err(Error::Empty { path: path.to_owned() });
-        }
-        Ok(Store { connection, path: path.to_owned() })
-    }
-
-    /// Copies runs with their tags and notes into another results database, which is created where it is missing; runs that it
-    /// has already are left as they are. Returns the runs that were copied.
-    ///
-    /// # Errors
-    /// A run can't be read, or the other database can't be written to.
-    pub fn copy_to(&self, other: &Path, runs: &[RunId]) -> Result<Vec<RunId>, Error> {
-        let there = Store::open(other)?;
-        let has: Vec<RunId> = there.runs()?.into_iter().map(|run| run.id).collect();
-        let mut copied = Vec::new();
-        for run in runs.iter().filter(|run| !has.contains(run)) {
-            let events = self.events(run)?;
-            let mut writer = Writer::start(other, drop);
-            events.iter().for_each(|event| writer.event(event));
-            writer.finish()?;
-            for tag in self.tags(run)? {
-                there.add_tag(run, &tag)?;
+        let opened = read_only(path, path, flags).or_else(|error| match unchanging(path) {
+            // SQLite shares its state with writers through a file beside the database, which a directory that can't be written
+            // to does not take. Where there are no writers either, none is needed.
+            Some(uri) if error.is_cannot_open() => {
+                read_only(path, Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI)
             }
-            for note in self.notes(run)? {
-                there.add_note(run, &note)?;
-            }
-            copied.push(run.clone());
-        }
-        Ok(copied)
+            _ => Err(error),
+        });
+        Ok(Store { connection: opened?, path: path.to_owned() })
     }
 
     /// The answer to a question in SQL; a statement that would write is refused.
@@ -94,6 +70,42 @@ impl Store {
     }
 }
 
+/// Opens the results database at `path`, under a name for SQLite, to read.
+fn read_only(path: &Path, name: &Path, flags: OpenFlags) -> Result<Connection, Error> {
+    let sql = |source| Error::sql("opening", path, source);
+    let connection = Connection::open_with_flags(name, flags).map_err(sql)?;
+    connection.busy_timeout(PATIENCE).map_err(sql)?;
+    if schema::check(&connection, path)? {
+        Ok(connection)
+    } else {
+        Err(Error::Empty { path: path.to_owned() })
+    }
+}
+
+/// The URI under which SQLite takes a database for one that nobody changes; `None` where changes wait in its write-ahead log, and
+/// where there is no such file.
+fn unchanging(path: &Path) -> Option<String> {
+    let path = path.canonicalize().ok().filter(|path| path.is_file())?;
+    let mut log = path.clone().into_os_string();
+    log.push("-wal");
+    if std::fs::metadata(log).is_ok_and(|log| log.len() > 0) {
+        return None;
+    }
+    let escaped = percent_encode(path.as_os_str().as_bytes());
+    Some(format!("file://{escaped}?immutable=1"))
+}
+
+/// A path in a URI: all but the bytes that stand for themselves there.
+fn percent_encode(path: &[u8]) -> String {
+    let encode = |byte: &u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {
+            char::from(*byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    };
+    path.iter().map(encode).collect()
+}
+
 fn json(value: ValueRef<'_>) -> serde_json::Value {
     match value {
         ValueRef::Null => serde_json::Value::Null,
@@ -108,31 +120,6 @@ fn json(value: ValueRef<'_>) -> serde_json::Value {
 mod tests {
     use super::*;
     use crate::synthetic;
-
-    #[test]
-    fn copied_runs_are_the_same_runs() {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, other) = (dir.path().join("results.db"), dir.path().join("there/copy.db"));
-        synthetic::write(&path, &synthetic::database_run("r", 1, 3));
-        synthetic::write(&path, &synthetic::failed_run("f"));
-        let store = Store::open(&path).unwrap();
-        let run = RunId("r".into());
-        store.add_tag(&run, "it's").unwrap();
-        store.add_note(&run, "a \"note\"\n").unwrap();
-        let all = [run.clone(), RunId("f".into())];
-        assert_eq!(store.copy_to(&other, &all).unwrap(), all);
-        assert_eq!(store.copy_to(&other, &all).unwrap(), []);
-        let copy = Store::open_to_read(&other).unwrap();
-        for id in &all {
-            assert_eq!(copy.events(id).unwrap(), store.events(id).unwrap());
-        }
-        assert_eq!(
-            (copy.tags(&run).unwrap(), copy.notes(&run).unwrap()),
-            (vec!["it's".into()], vec!["a \"note\"\n".into()])
-        );
-        assert_eq!(copy.runs().unwrap().len(), 2);
-        store.copy_to(&other, &[RunId("none".into())]).unwrap_err();
-    }
 
     #[test]
     fn what_is_no_results_database_is_not_imported_and_left_as_it_was() {
