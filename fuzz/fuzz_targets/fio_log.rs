@@ -12,6 +12,6 @@ fuzz_target!(|data: &[u8]| {
     let Some((first, rest)) = data.split_first() else { return };
     let (name, text) = (NAMES[usize::from(*first) % NAMES.len()], String::from_utf8_lossy(rest));
     if let Ok(log) = Log::read(Path::new(name), &text) {
-        let _ = import::logs(&[log], &[&text], 0);
+        let _ = import::logs(&mut [log], &[&text], 0);
     }
 });

@@ -109,7 +109,7 @@ pub(crate) fn run(args: AbArgs) -> anyhow::Result<Exit> {
     let failure = session.drive(&mut Ab::new(&a, &b, terms), &mut Bare).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.quiet);
+    output::failure(&run, args.output.view.quiet);
     Ok(exit_of(&run))
 }
 

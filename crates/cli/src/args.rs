@@ -153,8 +153,8 @@ RUN is the id of a run, the beginning of an id, `latest`, or `latest~N` for the 
 #[derive(Debug, Parser)]
 #[command(after_help = PLOT_EXAMPLES)]
 pub(crate) struct PlotArgs {
-    /// Runs, or fio's JSON files or logs, to draw in one chart
-    #[arg(value_name = "RUN|FILE", required = true)]
+    /// Runs or their tags, or fio's JSON files or logs, to draw in one chart
+    #[arg(value_name = "RUN|TAG|FILE", required = true)]
     pub(crate) runs: Vec<String>,
 
     /// Kind of chart
@@ -174,13 +174,25 @@ pub(crate) struct PlotArgs {
     #[arg(long, short, value_name = "FILE", required_unless_present = "show")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Draw the chart in the terminal, in braille characters
-    #[arg(long)]
-    pub(crate) show: bool,
+    /// Draw the chart in the terminal: as a picture if the terminal announces that it can show one (kitty, Ghostty, WezTerm; requires
+    /// rsvg-convert), otherwise in braille characters
+    #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
+    pub(crate) show: Option<Show>,
 
     /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
     #[arg(long, value_name = "FILE")]
     pub(crate) results: Option<PathBuf>,
+}
+
+/// How a chart is drawn in the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Show {
+    /// As the terminal announces
+    Auto,
+    /// In braille characters
+    Braille,
+    /// As a picture, by kitty's graphics protocol
+    Kitty,
 }
 
 /// Seconds to smooth over.
@@ -204,8 +216,8 @@ RUN is the id of a run, the beginning of an id, `latest`, or `latest~N` for the 
 #[derive(Debug, Parser)]
 #[command(after_help = REPORT_EXAMPLES)]
 pub(crate) struct ReportArgs {
-    /// Runs to include in the page
-    #[arg(value_name = "RUN", required = true)]
+    /// Runs to include in the page, or their tags
+    #[arg(value_name = "RUN|TAG", required = true)]
     pub(crate) runs: Vec<String>,
 
     /// Output file, overwritten if it exists; `-` for standard output

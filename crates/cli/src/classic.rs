@@ -99,7 +99,7 @@ pub(crate) fn run(args: ClassicArgs) -> anyhow::Result<Exit> {
     // Files are removed between the tests.
     let limits = args.writes.limits();
     let plan = WritePlan { space: Classic::space(&terms), ..limits.plan(procedure.steps(), &storage) };
-    let plan = args.writes.accept(plan, &storage, args.output.quiet)?;
+    let plan = args.writes.accept(plan, &storage, args.output.view.quiet)?;
     let mut session = setup::begin(storage, Some(&directory), &args.output, Nanos(0), &control)?;
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("classic", directory.display().to_string())));
@@ -107,7 +107,7 @@ pub(crate) fn run(args: ClassicArgs) -> anyhow::Result<Exit> {
     let failure = session.drive(&mut procedure, &mut Files).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.quiet);
+    output::failure(&run, args.output.view.quiet);
     Ok(exit_of(&run))
 }
 

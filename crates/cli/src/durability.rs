@@ -11,12 +11,13 @@ use iolite_engine::Control;
 use iolite_model::acknowledged::{Findings, Method, Plan};
 use iolite_model::{Bytes, Concluded, Ending, Nanos, WritePlan};
 use iolite_oltp::ran::{self, Settings};
-use iolite_report::{Format, LiveKind};
+use iolite_report::Format;
 use iolite_results::{Run, RunRequest};
 use iolite_session::{DatabaseStorage, DatabaseWrites, WitnessedRun, ending};
 use iolite_suites::DurabilityCheck;
 
 use crate::exit::{self, Exit, UsageError};
+use crate::shared_args::ViewArgs;
 use crate::writes::{KeepFreeArgs, WriteArgs};
 use crate::{output, setup, signals};
 
@@ -306,7 +307,7 @@ fn compare(args: CheckArgs) -> anyhow::Result<Exit> {
     }
     let mut witnessed = WitnessedRun::open(known, url.as_ref()).map_err(refused)?;
     let (storage, results) = (witnessed.storage()?, args.results.clone());
-    let mut session = setup::begin_elsewhere(storage, results, LiveKind::Quiet, Nanos(0), &control)?;
+    let mut session = setup::begin_elsewhere(storage, results, (&ViewArgs::QUIET, Nanos(0)), &control)?;
     session.conclude(Concluded::of(&RunRequest::new("durability", place)));
     let failure = session.drive(&mut DurabilityCheck::new(args.remove), &mut witnessed).err();
     let run = session.end(ending(failure, &control));

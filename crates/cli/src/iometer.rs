@@ -173,7 +173,7 @@ fn test(
     let each = run_time.0.saturating_add(terms.ramp.0);
     let duration = Nanos(each.saturating_mul(terms.points.len() as u64));
     let planned = Iometer::new(&terms, IometerAccess { backend: BackendKind::Sync, direct: false });
-    let plan = place.writes.plan(planned.steps(), &storage, place.output.quiet)?;
+    let plan = place.writes.plan(planned.steps(), &storage, place.output.view.quiet)?;
     let mut session = setup::begin(storage, Some(&directory), &place.output, duration, &control)?;
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("iometer", name)));
@@ -183,6 +183,6 @@ fn test(
         session.drive(&mut Iometer::new(&terms, IometerAccess { backend, direct }), &mut Bare).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, place.output.format())?;
-    output::failure(&run, place.output.quiet);
+    output::failure(&run, place.output.view.quiet);
     Ok(exit::of_run(&run))
 }

@@ -100,7 +100,7 @@ pub(crate) fn run(args: LayersArgs) -> anyhow::Result<Exit> {
     };
     let layers = Layers::new(options.clone());
     let plan = args.writes.limits().plan(layers.planned().chunks(1), &storage).then(of_own_database(&layers));
-    let plan = args.writes.accept(plan, &storage, args.output.quiet)?;
+    let plan = args.writes.accept(plan, &storage, args.output.view.quiet)?;
     let mut session = setup::begin(storage, Some(&directory), &args.output, plan.duration, &control)?;
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("layers", "")));
@@ -112,7 +112,7 @@ pub(crate) fn run(args: LayersArgs) -> anyhow::Result<Exit> {
     };
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.quiet);
+    output::failure(&run, args.output.view.quiet);
     Ok(exit::of_run(&run))
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &ObserveArgs) -> anyhow::Result<Exit> {
     let setup = Setup {
         directory: None,
         results: setup::usable_results(args.output.results.clone())?,
-        view: setup::view(setup::asked_view(&args.output)?, args.duration),
+        view: setup::asked_view(&args.output.view, args.duration)?,
     };
     let schedule = Schedule { interval: args.interval, max_cpu: Some(MAX_CPU) };
     let mut session = Session::begin_sampling(setup::run_info(storage), setup, schedule, &control)?;

@@ -1,18 +1,17 @@
 //! `iolite plot`: stored runs, and fio's files, as a chart.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use iolite_fio::import::{Figures, Log, chart as chart_of_logs, figures};
+use iolite_fio::import::{Figures, Log, chart as chart_of_logs, figures, from_start};
 use iolite_report::aligned;
-use iolite_report::plot::{Chart, chart, svg, terminal};
+use iolite_report::plot::{Chart, TerminalPicture, chart, kitty, svg, terminal};
 use iolite_results::Run;
-use iolite_store::Store;
 
-use crate::args::{ChartKind, PlotArgs};
+use crate::args::{ChartKind, PlotArgs, Show};
 use crate::exit::{Exit, UsageError};
-use crate::results::{find, of_fio, read, read_log};
+use crate::results::{named, of_fio, read, read_log};
 use crate::{output, setup};
 
 /// Draws the runs and writes the picture.
@@ -23,7 +22,8 @@ pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
     let files: Vec<PathBuf> = args.runs.iter().map(PathBuf::from).filter(|path| path.is_file()).collect();
     let logs_only = files.len() == args.runs.len() && files.iter().all(|file| Log::is_named(file));
     if logs_only && args.kind == ChartKind::Timeline {
-        let logs = files.iter().map(|file| read_log(file)).collect::<anyhow::Result<Vec<_>>>()?;
+        let mut logs = files.iter().map(|file| read_log(file)).collect::<anyhow::Result<Vec<_>>>()?;
+        from_start(&mut logs);
         let drawn = chart_of_logs(&logs, args.smooth, args.trend);
         write(&drawn.map_err(UsageError::new)?, args)?;
         if args.output.as_deref() != Some(Path::new("-")) {
@@ -51,20 +51,14 @@ pub(crate) fn stored(names: &[String], results: Option<PathBuf>) -> anyhow::Resu
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let path = setup::stored_results(results)?;
-    if !path.exists() {
-        let message = format!(
-            "there are no results yet: {} does not exist; specify another file with --results FILE",
-            path.display()
-        );
-        return Err(UsageError::new(message).into());
-    }
-    let store = Store::open(&path)?;
+    let store = setup::open_to_read(&setup::stored_results(results)?)?;
     let mut ids = Vec::new();
     for name in names {
-        let id = find(&store, name)?;
-        if !ids.contains(&id) {
-            ids.push(id);
+        // Of several with a tag the earliest first, as they would be named.
+        for id in named(&store, name)?.into_iter().rev() {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
         }
     }
     ids.iter().map(|id| read(&store, id)).collect()
@@ -72,9 +66,8 @@ pub(crate) fn stored(names: &[String], results: Option<PathBuf>) -> anyhow::Resu
 
 /// Writes the picture, and shows it where that is asked for.
 fn write(chart: &Chart, args: &PlotArgs) -> anyhow::Result<()> {
-    if args.show {
-        let style = output::style();
-        output::print_rendered(&terminal(chart, style.width, style.color))?;
+    if let Some(how) = args.show {
+        output::print_rendered(&shown(chart, how)?)?;
     }
     let Some(file) = &args.output else { return Ok(()) };
     let picture = svg(chart);
@@ -82,35 +75,60 @@ fn write(chart: &Chart, args: &PlotArgs) -> anyhow::Result<()> {
         return Ok(output::print_data(&picture)?);
     }
     if file.extension().is_some_and(|end| end.eq_ignore_ascii_case("png")) {
-        return Ok(write_png(&picture, file)?);
+        let png = png(&picture).map_err(|reason| {
+            UsageError::new(format!("cannot write {}: {reason}, or write an .svg file", file.display()))
+        })?;
+        return write_file(file, &png);
     }
-    std::fs::write(file, picture).map_err(|error| {
+    write_file(file, picture.as_bytes())
+}
+
+fn write_file(file: &Path, content: &[u8]) -> anyhow::Result<()> {
+    std::fs::write(file, content).map_err(|error| {
         UsageError::new(format!("cannot write {}: {error}; specify another file", file.display())).into()
     })
 }
 
-/// Writes a picture as PNG, twice as wide as the SVG so that it is sharp on fine screens, by librsvg's program: libraries that draw
-/// text take as long to build as all the rest.
-fn write_png(picture: &str, file: &Path) -> Result<(), UsageError> {
+/// The chart for the terminal.
+///
+/// # Errors
+/// A picture is asked for, and can't be made.
+fn shown(chart: &Chart, how: Show) -> Result<String, UsageError> {
+    let style = output::style();
+    let braille = || terminal(chart, style.width, style.color);
+    let announced = || TerminalPicture::announced(|name| std::env::var(name).ok());
+    match how {
+        Show::Braille => Ok(braille()),
+        Show::Kitty => {
+            let picture = png(&svg(chart));
+            picture
+                .map(|png| kitty(&png))
+                .map_err(|reason| UsageError::new(format!("--show=kitty: {reason}")))
+        }
+        Show::Auto if std::io::stdout().is_terminal() && announced() == TerminalPicture::Kitty => {
+            // Without the program that draws it there are still characters.
+            Ok(png(&svg(chart)).map_or_else(|_| braille(), |png| kitty(&png)))
+        }
+        Show::Auto => Ok(braille()),
+    }
+}
+
+/// A picture as PNG, twice as wide as the SVG so that it is sharp on fine screens, by librsvg's program: libraries that draw text
+/// take as long to build as all the rest. An error is the reason with its remedy.
+fn png(picture: &str) -> Result<Vec<u8>, UsageError> {
     let failed = |reason: &dyn std::fmt::Display| {
         UsageError::new(format!(
-            "cannot write {} with rsvg-convert: {reason}; install it (Debian: librsvg2-bin), or write an .svg file",
-            file.display()
+            "rsvg-convert cannot draw the picture ({reason}); install it (Debian: librsvg2-bin)"
         ))
     };
     let mut program = Command::new("rsvg-convert");
-    program.arg("--zoom=2").arg("--format=png").arg("--output").arg(file);
-    let mut child = program
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| failed(&error))?;
-    // Where it ends early, its own message says more than a broken pipe.
+    program.arg("--zoom=2").arg("--format=png").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = program.stderr(Stdio::piped()).spawn().map_err(|error| failed(&error))?;
+    // It reads all of the picture before it writes. Where it ends early, its own message says more than a broken pipe.
     let written = child.stdin.take().map(|mut stdin| stdin.write_all(picture.as_bytes()));
     let ended = child.wait_with_output().map_err(|error| failed(&error))?;
     match (ended.status.success(), written) {
-        (true, Some(Ok(()))) => Ok(()),
+        (true, Some(Ok(()))) => Ok(ended.stdout),
         (_, Some(Err(error))) if ended.stderr.is_empty() => Err(failed(&error)),
         _ => Err(failed(&clean(String::from_utf8_lossy(&ended.stderr).trim()))),
     }

@@ -118,7 +118,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let terms = terms(&args, &found)?;
     let allowed = allowed(&args, &terms)?;
     let earlier = args.resume.as_deref().map(|name| earlier(&args, name, &terms)).transpose()?;
-    if !args.output.quiet {
+    if !args.output.view.quiet {
         output::note(&format!(
             "{} is overwritten; compare with the drive's rated endurance",
             terms.target.display()
@@ -126,7 +126,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     }
     let control = Control::new(signals::interrupt_flag()?);
     let storage = iolite_observe::storage_of_target(&terms.target)?;
-    let plan = args.writes.accept(Pts::writes(&terms), &storage, args.output.quiet)?;
+    let plan = args.writes.accept(Pts::writes(&terms), &storage, args.output.view.quiet)?;
     let mut session = setup::begin(storage, None, &args.output, terms.longest(), &control)?;
     session.scratch().allow_overwriting(allowed);
     session.plan_writes(&plan);
@@ -144,7 +144,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let failure = session.drive(&mut procedure, &mut Bare).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.quiet);
+    output::failure(&run, args.output.view.quiet);
     Ok(exit::of_run(&run))
 }
 

@@ -1,7 +1,7 @@
 //! What every command that measures begins with.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use iolite_db::DatabaseUrl;
@@ -10,10 +10,11 @@ use iolite_model::{Bytes, JobTask, Nanos, RunInfo, Storage, Task, View};
 use iolite_report::prometheus::Prometheus;
 use iolite_report::{Live, LiveKind, Screen};
 use iolite_session::{Session, Setup};
+use iolite_store::Store;
 
 use crate::exit::UsageError;
 use crate::output;
-use crate::shared_args::OutputArgs;
+use crate::shared_args::{OutputArgs, ViewArgs};
 use crate::signals;
 
 /// A run that begins now on this storage.
@@ -35,26 +36,26 @@ pub(crate) fn begin<'a>(
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
     if let Some(directory) = directory {
-        clear_leftovers(directory, output.quiet);
+        clear_leftovers(directory, output.view.quiet);
     }
     let results = usable_results(output.results.clone())?;
-    let view = served(view(asked_view(output)?, duration), output.prometheus)?;
+    let view = asked_view(&output.view, duration)?;
     let setup = Setup { directory, results, view };
     Session::begin(run_info(storage), setup, control)
 }
 
-/// Begins a run that creates no files: of what is measured in a database, or observed.
+/// Begins a run that creates no files: of what is measured in a database.
 ///
 /// # Errors
-/// `--results` names no results database.
+/// `--results` names no results database, or the view can't be shown.
 pub(crate) fn begin_elsewhere<'a>(
     storage: Storage,
     results: Option<PathBuf>,
-    live: LiveKind,
-    duration: Nanos,
+    (args, duration): (&ViewArgs, Nanos),
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
-    let setup = Setup { directory: None, results: usable_results(results)?, view: view(live, duration) };
+    let results = usable_results(results)?;
+    let setup = Setup { directory: None, results, view: asked_view(args, duration)? };
     Session::begin(run_info(storage), setup, control)
 }
 
@@ -137,13 +138,28 @@ pub(crate) fn stored_results(asked: Option<PathBuf>) -> Result<PathBuf, UsageErr
     results(asked).map_err(UsageError::new)
 }
 
+/// Opens the results for a command that only reads them: it leaves the file as it was.
+///
+/// # Errors
+/// There is no such file, or it is no results database.
+pub(crate) fn open_to_read(path: &Path) -> anyhow::Result<Store> {
+    if !path.exists() {
+        let message = format!(
+            "there are no results yet: {} does not exist; specify another file with --results FILE",
+            path.display()
+        );
+        return Err(UsageError::new(message).into());
+    }
+    Ok(Store::open_to_read(path)?)
+}
+
 /// As [`results`], where a file that the user has named must be usable: nothing is measured whose results would be lost.
 ///
 /// # Errors
 /// It is not a results database, or can't be written to.
 pub(crate) fn usable_results(asked: Option<PathBuf>) -> anyhow::Result<Result<PathBuf, iolite_store::Error>> {
     if let Some(path) = &asked {
-        iolite_store::Store::open(path)
+        Store::open(path)
             .map_err(|error| UsageError::new(format!("--results {}: {error}", path.display())))?;
     }
     Ok(results(asked))
@@ -162,7 +178,7 @@ pub(crate) fn live(quiet: bool) -> LiveKind {
 ///
 /// # Errors
 /// There is no terminal.
-pub(crate) fn view_kind(quiet: bool, full_screen: bool) -> Result<LiveKind, UsageError> {
+fn view_kind(quiet: bool, full_screen: bool) -> Result<LiveKind, UsageError> {
     match live(quiet) {
         LiveKind::Terminal { color } if full_screen => Ok(LiveKind::Screen { color }),
         _ if full_screen => {
@@ -173,12 +189,14 @@ pub(crate) fn view_kind(quiet: bool, full_screen: bool) -> Result<LiveKind, Usag
     }
 }
 
-/// How the progress of a run is shown.
+/// The view of a run that takes about `duration`, as asked for: the only way from the arguments to a view, so that no command
+/// ignores one of them.
 ///
 /// # Errors
-/// The full screen is asked for where there is no terminal.
-pub(crate) fn asked_view(output: &OutputArgs) -> Result<LiveKind, UsageError> {
-    view_kind(output.quiet, output.live)
+/// The full screen is asked for where there is no terminal, or nothing can listen at the address for Prometheus.
+pub(crate) fn asked_view(args: &ViewArgs, duration: Nanos) -> Result<Box<dyn View>, UsageError> {
+    let kind = view_kind(args.quiet, args.live)?;
+    served(args.prometheus, || view(kind, duration))
 }
 
 /// The view of a run that takes about `duration`. The full screen takes the terminal; where it can't, the bar is drawn.
@@ -191,18 +209,26 @@ pub(crate) fn view(kind: LiveKind, duration: Nanos) -> Box<dyn View> {
     Box::new(Live::new(kind, duration))
 }
 
-/// A view that also serves what it shows to Prometheus, where an address is given.
+/// A view that also serves what it shows to Prometheus, where an address is given. The port that the system has chosen (for port
+/// 0) is printed, because it is not known otherwise.
 ///
 /// # Errors
 /// Nothing can listen there.
-fn served(view: Box<dyn View>, address: Option<SocketAddr>) -> Result<Box<dyn View>, UsageError> {
-    let Some(address) = address else { return Ok(view) };
-    let served = Prometheus::serve(address, view).map_err(|error| {
-        UsageError::new(format!(
-            "--prometheus {address}: {error}; specify another port, or an address of this host"
-        ))
-    })?;
-    Ok(Box::new(served))
+pub(crate) fn served(
+    address: Option<SocketAddr>,
+    view: impl FnOnce() -> Box<dyn View>,
+) -> Result<Box<dyn View>, UsageError> {
+    let Some(address) = address else { return Ok(view()) };
+    let failed = |error: io::Error| {
+        let advice = "specify another port, or an address of this host";
+        UsageError::new(format!("--prometheus {address}: {error}; {advice}"))
+    };
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    if address.port() == 0 {
+        let chosen = listener.local_addr().map_err(failed)?;
+        output::note(&format!("values for Prometheus are served at http://{chosen}/metrics"));
+    }
+    Ok(Box::new(Prometheus::serve(listener, view()).map_err(failed)?))
 }
 
 /// Removes what dead runs have left in a directory, and says so.

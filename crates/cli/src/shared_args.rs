@@ -18,6 +18,13 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
+    #[command(flatten)]
+    pub(crate) view: ViewArgs,
+}
+
+/// How the progress of a run is shown: what every command that measures takes.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ViewArgs {
     /// Print no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -31,6 +38,11 @@ pub(crate) struct OutputArgs {
     pub(crate) prometheus: Option<SocketAddr>,
 }
 
+impl ViewArgs {
+    /// Of a command that shows no progress.
+    pub(crate) const QUIET: ViewArgs = ViewArgs { quiet: true, live: false, prometheus: None };
+}
+
 impl OutputArgs {
     /// How the run is printed.
     pub(crate) fn format(&self) -> Format {
@@ -40,12 +52,9 @@ impl OutputArgs {
 
 /// Where to listen: a port of the loopback interface, or an address with its port.
 pub(crate) fn listen_address(text: &str) -> anyhow::Result<SocketAddr> {
-    if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
-        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
-    }
-    match text.parse() {
-        Ok(address) => Ok(address),
-        Err(_) => bail!("specify a port or an address with a port, for example 9464 or 0.0.0.0:9464"),
+    match iolite_fio::language::listen_address(text) {
+        Some(address) => Ok(address),
+        None => bail!("specify a port or an address with a port, for example 9464 or 0.0.0.0:9464"),
     }
 }
 

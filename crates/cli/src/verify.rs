@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::Parser;
 use iolite_engine::Control;
 use iolite_model::{Concluded, Nanos};
-use iolite_report::{Format, LiveKind};
+use iolite_report::Format;
 use iolite_results::{Run, RunRequest, StateVerified};
 use iolite_session::{SavedVerification, ending};
 use iolite_suites::SingleStep;
 
 use crate::exit::{self, Exit};
+use crate::shared_args::ViewArgs;
 use crate::{output, setup, signals};
 
 /// `iolite verify` as typed.
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<Exit> {
     let _ = setup::usable_results(args.results.clone())?;
     let mut saved = SavedVerification::load(&args.state)?;
     let (storage, results) = (saved.storage()?, args.results.clone());
-    let mut session = setup::begin_elsewhere(storage, results, LiveKind::Quiet, Nanos(0), &control)?;
+    let mut session = setup::begin_elsewhere(storage, results, (&ViewArgs::QUIET, Nanos(0)), &control)?;
     session.conclude(Concluded::of(&RunRequest::new("verify", args.state.display().to_string())));
     let failure = session.drive(&mut SingleStep::new(()), &mut saved).err();
     let run = session.end(ending(failure, &control));

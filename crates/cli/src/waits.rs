@@ -79,14 +79,14 @@ fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
         let message = format!("{url} does not report waits: only PostgreSQL, MariaDB and MySQL do");
         return Err(UsageError::new(message).into());
     };
-    let (storage, live) = (watch.storage().clone(), setup::asked_view(&args.output)?);
-    let results = args.output.results.clone();
-    let mut session = setup::begin_elsewhere(storage, results, live, args.duration, &control)?;
+    let view = (&args.output.view, args.duration);
+    let mut session =
+        setup::begin_elsewhere(watch.storage().clone(), args.output.results.clone(), view, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("waits", url.to_string())));
     let failure = session.drive(&mut SingleStep::new(args.duration), &mut watch).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.quiet);
+    output::failure(&run, args.output.view.quiet);
     Ok(exit::of_run(&run))
 }
 

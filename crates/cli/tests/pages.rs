@@ -191,13 +191,35 @@ fn charts_are_zoomed_read_and_saved_by_pointer_and_keyboard() {
     assert_eq!(browser.value(&lines), 0, "a series that is switched off is not drawn");
     keep(&mut browser, "used.png");
 
-    // Saved as PNG.
+    // Saved as PNG: a picture with a frame, lines and labels on one background.
+    browser.value("HTMLAnchorElement.prototype.click = function () { window.saved = this.href; }");
     let save = format!(
         "new Promise(done => {{ const figure = document.querySelector('{timeline}'); \
          const look = setInterval(() => {{ if (figure.dataset.saved) {{ clearInterval(look); done(figure.dataset.saved); }} }}, 20); \
          figure.querySelector('.tools button:nth-child(4)').click(); }})"
     );
     assert_eq!(browser.value(&save), "operations-per-second-and-response-time.png");
+    let saved = browser.value(
+        "new Promise(done => { const image = new Image(); image.onload = () => { const canvas = document.createElement('canvas'); \
+         [canvas.width, canvas.height] = [image.width, image.height]; const context = canvas.getContext('2d'); \
+         context.drawImage(image, 0, 0); const data = context.getImageData(0, 0, image.width, image.height).data; \
+         const [first, pixels] = [data.slice(0, 3).join(), data.length / 4]; let other = 0; \
+         for (let at = 0; at < data.length; at += 4) other += data.slice(at, at + 3).join() === first ? 0 : 1; \
+         done([image.width, image.height, other / pixels, window.saved.slice(0, 22)]); }; image.src = window.saved; })",
+    );
+    assert_eq!((&saved[0], &saved[3]), (&2200.into(), &"data:image/png;base64,".into()));
+    let (height, drawn) = (saved[1].as_u64().unwrap(), saved[2].as_f64().unwrap());
+    assert!(height > 500 && drawn > 0.005 && drawn < 0.5, "{height} rows, {drawn} of the pixels drawn");
+    // Printed: pages with more on them than text.
+    let printed = browser.call("Page.printToPDF", serde_json::json!({ "printBackground": true }));
+    use base64::Engine as _;
+    let printed = base64::prelude::BASE64_STANDARD.decode(printed["data"].as_str().unwrap()).unwrap();
+    assert!(printed.starts_with(b"%PDF-") && printed.len() > 20_000, "{} bytes", printed.len());
+    assert_eq!(
+        browser.value("document.documentElement.classList.contains('paper')"),
+        false,
+        "back on the screen"
+    );
     assert_eq!(browser.complaints(&page), Vec::<String>::new());
 }
 
@@ -267,7 +289,7 @@ fn the_history_is_served_listed_filtered_and_compared() {
     assert!(served.get("/?text=no+such+run").contains("0 of 2 runs"));
     assert!(served.get("/?result=completed&tag=").contains("2 of 2 runs"));
     let run = served.get(&format!("/run/{}", ids[0]));
-    assert!(run.contains("data-kind=\"timeline\"") && !run.contains("http-equiv=\"refresh\""));
+    assert!(run.contains("data-kind=\"timeline\"") && !run.contains("<body data-follow"));
     let both = format!("before={}&after={}", ids[1], ids[0]);
     let compared = served.get(&format!("/compare?{both}"));
     assert!(
@@ -291,10 +313,20 @@ fn the_history_is_served_listed_filtered_and_compared() {
     assert!(served.ask("GET /", "Host: evil.example\r\n").starts_with("HTTP/1.1 403"));
     assert!(served.ask("POST /", "Host: localhost\r\nContent-Length: 0\r\n").starts_with("HTTP/1.1 405"));
 
-    // A run that goes on is loaded again and again.
+    // A run that goes on is fetched again and again.
     let open: String =
         place.ask("UPDATE run SET ending = NULL WHERE id = (SELECT max(id) FROM run) RETURNING id");
-    assert!(served.get(&format!("/run/{open}")).contains("http-equiv=\"refresh\""), "{open}");
+    let going_on = served.get(&format!("/run/{open}"));
+    assert!(!going_on.contains("<body data-follow"), "its process is gone: {going_on}");
+    place.ask::<String>(&format!(
+        "UPDATE run SET process = {}, process_start_ticks = NULL WHERE id = '{open}' RETURNING id",
+        std::process::id()
+    ));
+    let going_on = served.get(&format!("/run/{open}"));
+    assert!(
+        going_on.contains("<body data-follow=\"5\"") && going_on.contains("connect-src 'self'"),
+        "{going_on}"
+    );
 }
 
 #[test]
@@ -354,4 +386,154 @@ fn served_pages_are_accessible_and_ask_nobody_else() {
         assert!(std::time::Instant::now() < deadline, "the comparison is not shown");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
+}
+
+/// A run that goes on; ended where a test gives up.
+struct Going(Child);
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn begin(place: &TestDirectory) -> Going {
+    let job = place.root.path().join("long.toml");
+    let text = "[[tasks]]\n[tasks.io]\nname = 'long'\nmix = 'write'\nbackend = 'sync'\nstop.runtime = '1h'\ninterval = '50ms'\n\
+                target.file = { name = 'long', size = '1MiB', create = true }\n";
+    std::fs::write(&job, text).unwrap();
+    let mut command = Command::new(IOLITE);
+    command.args(["run", job.to_str().unwrap(), "--quiet", "--directory"]).arg(place.data());
+    command.arg("--results").arg(place.results()).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut going = Going(command.spawn().unwrap());
+    place.wait_for_intervals(&mut going.0, 20);
+    going
+}
+
+fn wait_until(browser: &mut Browser, condition: &str) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(90);
+    while browser.value(condition) != true {
+        assert!(std::time::Instant::now() < deadline, "never: {condition}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_is_followed_without_losing_zoom_focus_and_switches() {
+    let place = TestDirectory::new();
+    let Some(mut browser) = Browser::start() else { return };
+    let mut going = begin(&place);
+    let served = Served::start(&place, &[]);
+    browser.open(&format!("{}run/{}", served.url, ids(&place)[0]), 1280, "light");
+    let timeline = "figure[data-kind=timeline]";
+    wait_until(
+        &mut browser,
+        &format!("document.querySelectorAll('{timeline} button[aria-pressed]').length > 0"),
+    );
+    browser.value(&format!("document.querySelector('{timeline} .picture').focus()"));
+    browser.press("+");
+    let zoomed = axis_of(&mut browser, timeline);
+    // The focus is on a series that is switched off, and one part is open.
+    browser.value(&format!(
+        "(() => {{ const entry = document.querySelector('{timeline} .legend button'); entry.click(); entry.focus(); \
+         document.querySelector('#output-0 details').open = true; window.entry = entry; \
+         window.data = document.querySelector('{timeline} script').textContent; window.output = \
+         document.querySelector('#run-0').innerHTML; }})()"
+    ));
+    wait_until(
+        &mut browser,
+        &format!(
+            "document.querySelector('{timeline} script').textContent !== window.data && \
+             document.querySelector('#run-0').innerHTML !== window.output"
+        ),
+    );
+    assert_eq!(axis_of(&mut browser, timeline), zoomed);
+    assert_eq!(browser.value("document.activeElement === window.entry"), true);
+    assert_eq!(browser.value("window.entry.getAttribute('aria-pressed')"), "false");
+    assert_eq!(browser.value("document.querySelector('#output-0 details').open"), true);
+    assert_eq!(browser.complaints(&served.url), Vec::<String>::new());
+    if let Some(axe) = axe() {
+        assert_eq!(inaccessible(&mut browser, &axe), Vec::<String>::new());
+    }
+    // It ends, and the page says so and is fetched no more.
+    let id = going.0.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    going.0.wait().unwrap();
+    wait_until(
+        &mut browser,
+        "document.body.dataset.follow === '' && document.querySelector('#output-0').textContent.includes('INTERRUPTED')",
+    );
+    assert_eq!(browser.value("document.activeElement === window.entry"), true);
+}
+
+#[test]
+fn the_list_shows_new_runs_and_keeps_ticks_and_focus() {
+    let place = TestDirectory::new();
+    let Some(mut browser) = Browser::start() else { return };
+    measured(&place, 1);
+    let served = Served::start(&place, &[]);
+    browser.open(&served.url, 1280, "light");
+    browser.value("document.querySelector('input[name=before]').click()");
+    browser.value("document.querySelector('input[name=after]').focus()");
+    let ticked = browser.value("document.querySelector('input[name=before]').value");
+    let _going = begin(&place);
+    wait_until(&mut browser, "document.querySelectorAll('input[name=before]').length === 2");
+    assert_eq!(browser.value("document.querySelector('#count').textContent"), "2 of 2 runs");
+    assert!(
+        browser.value("document.querySelector('tbody').textContent").as_str().unwrap().contains("running")
+    );
+    let checked =
+        "[...document.querySelectorAll('input:checked')].map(input => input.name + input.value).join()";
+    assert_eq!(browser.value(checked), format!("before{}", ticked.as_str().unwrap()));
+    let focus = browser.value("document.activeElement.name + document.activeElement.value");
+    assert_eq!(focus, format!("after{}", ticked.as_str().unwrap()));
+    assert_eq!(browser.complaints(&served.url), Vec::<String>::new());
+}
+
+#[test]
+fn a_sweep_in_a_database_shows_its_knee_and_what_was_counted_meanwhile() {
+    let place = TestDirectory::new();
+    let Some(mut browser) = Browser::start() else { return };
+    let db = format!("sqlite:{}", place.data().display());
+    let results = place.results().display().to_string();
+    for arguments in [
+        &["ranread", "setup", "--db", &db, "--size", "8MiB", "--quiet"][..],
+        &[
+            "ranread",
+            "sweep",
+            "--db",
+            &db,
+            "--jobs",
+            "1,2,4,8",
+            "--step",
+            "1s",
+            "--ramp",
+            "0s",
+            "--quiet",
+            "--results",
+            &results,
+        ],
+    ] {
+        let output = Command::new(IOLITE).args(arguments).stdin(Stdio::null()).output().unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 3 | 4)), "{arguments:?}: {}", stderr(&output));
+    }
+    let page = url(&report(&place, &["latest"], "report.html"));
+    browser.open(&page, 1280, "light");
+    // Where the kernel counts pressure, it is drawn too.
+    let pressure = Path::new("/proc/pressure/io").exists().then_some("pressure");
+    for kind in ["database", "sweep"].into_iter().chain(pressure) {
+        let drawn = format!(
+            "document.querySelectorAll('figure[data-kind={kind}] .picture svg svg :is(path, circle, rect)').length"
+        );
+        assert!(browser.value(&drawn).as_u64().unwrap() > 0, "nothing in {kind}");
+    }
+    let knees: i64 =
+        place.ask("SELECT count(*) FROM conclusion WHERE kind = 'sweep' AND json ->> '$.knee' IS NOT NULL");
+    let marks = browser.value(
+        "[...document.querySelectorAll('figure[data-kind=sweep] .picture text')].filter(text => \
+         text.textContent.startsWith('knee of ')).length",
+    );
+    assert_eq!(marks, knees, "a knee that was found is marked");
+    assert_eq!(browser.complaints(&page), Vec::<String>::new());
 }

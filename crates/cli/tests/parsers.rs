@@ -168,7 +168,7 @@ fn no_result_of_fio_makes_it_stumble() {
         let name =
             ["x_lat.1.log", "x_clat.log", "x_bw.2.log", "x_iops.log", "x_clat_hist.1.log"][stirrer.below(5)];
         if let Ok(log) = Log::read(Path::new(name), &text) {
-            let _ = import::logs(&[log], &[&text], 0);
+            let _ = import::logs(&mut [log], &[&text], 0);
         }
     });
 }

@@ -42,6 +42,14 @@ fn shown_as_printed(place: &TestDirectory, arguments: &[&str]) {
     // The document of the same run is a document of the command's own kind.
     let from_store = parsed(&text(&iolite(place, &["results", "json", "latest"])));
 
+    // Every command's run makes a page.
+    let page = text(&iolite(place, &["report", "latest", "-o", "-"]));
+    let id: String = place.ask("SELECT id FROM run ORDER BY started_unix_ns DESC, id DESC LIMIT 1");
+    assert!(
+        page.starts_with("<!DOCTYPE html>") && page.contains(&id) && page.ends_with("</html>"),
+        "{arguments:?}"
+    );
+
     let as_json = if arguments[0] == "fio" { "--output-format=json" } else { "--json" };
     let json_run = iolite(place, &[arguments, &[as_json]].concat());
     let printed = parsed(&text(&json_run));
@@ -73,6 +81,7 @@ fn lists_comparisons_and_histories_are_explained_too() {
     for arguments in [
         &["results", "list", "--json"][..],
         &["results", "compare", "latest~1", "latest", "--json"],
+        &["results", "ratio", "latest~1", "latest", "--json"],
         &["ranread", "history", "--json"],
     ] {
         explained(&place, &iolite(&place, arguments).stdout);
@@ -529,6 +538,34 @@ fn runs_are_listed_noted_tagged_and_deleted() {
     assert_eq!(runs()[1]["tags"], serde_json::json!(["before"]));
     let tagged = text(&iolite(&place, &["results", "list", "--tag", "before"]));
     assert!(tagged.contains(&ids[1]) && !tagged.contains(&ids[0]), "{tagged}");
+    for (arguments, expected) in [
+        (&["--command", "run"][..], 2),
+        (&["--command", "check"], 0),
+        (&["--target", &job], 2),
+        (&["--target", "/elsewhere"], 0),
+        (&["--database", "sqlite:"], 0),
+        (&["--since", "1h"], 2),
+        (&["--until", "2001-01-01"], 0),
+        (&["--since", "2001-01-01", "--until", "2999"], 2),
+        (&["--result", "completed", "--limit", "1"], 1),
+        (&["--result", "failed"], 0),
+        (&["--containing", "CONTROLLER"], 1),
+    ] {
+        let listed = parsed(&text(&iolite(&place, &[&["results", "list", "--json"], arguments].concat())));
+        assert_eq!(listed["runs"].as_array().unwrap().len(), expected, "{arguments:?}: {listed}");
+    }
+    let wrong = iolite(&place, &["results", "list", "--since", "yesterday"]);
+    assert!(wrong.status.code() == Some(2) && stderr(&wrong).contains("12h, 7d"), "{}", stderr(&wrong));
+    let ratios = parsed(&text(&iolite(&place, &["results", "ratio", "before", "latest", "--json"])));
+    assert_eq!((&ratios["rows"][0]["phases"], &ratios["ratios"]), (&2.into(), &serde_json::json!([])));
+    let ratios = text(&iolite(&place, &["results", "ratio", "latest"]));
+    assert!(ratios.starts_with("pattern") && ratios.contains("nothing"), "{ratios}");
+    let page = text(&iolite(&place, &["report", "before", "-o", "-"]));
+    assert!(page.contains(&ids[1]) && !page.contains(&ids[0]), "the runs of a tag");
+    let drawn = text(&iolite(&place, &["plot", "before", "latest", "--kind", "compare", "-o", "-"]));
+    assert!(drawn.contains(&ids[1]) && drawn.contains(&ids[0]), "{drawn}");
+    let path = text(&iolite(&place, &["results", "path"]));
+    assert_eq!(path, format!("{}\n", place.results().display()));
     let unknown = iolite(&place, &["results", "show", "20010101"]);
     assert_eq!(unknown.status.code(), Some(2), "{}", stderr(&unknown));
     assert!(iolite(&place, &["results", "delete", "latest~1"]).status.success());
@@ -547,8 +584,13 @@ fn a_run_that_was_killed_shows_how_far_it_came() {
     command.args(["run", &job, "--results"]).arg(place.results()).stdin(Stdio::null());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     place.wait_for_intervals(&mut child, 5);
+    let listed = || text(&iolite(&place, &["results", "list"]));
+    assert!(listed().contains("running"), "{}", listed());
     child.kill().unwrap();
     child.wait().unwrap();
+    assert!(listed().contains("interrupted") && !listed().contains("running"), "{}", listed());
+    let listed = parsed(&text(&iolite(&place, &["results", "list", "--json"])));
+    assert_eq!(listed["runs"][0]["ending"]["kind"], "interrupted", "{listed}");
     let shown = text(&iolite(&place, &["results", "show"]));
     assert!(shown.contains("1. long") && shown.contains("INTERRUPTED"), "{shown}");
     let document = parsed(&text(&iolite(&place, &["results", "json"])));
@@ -851,14 +893,117 @@ fn results_of_fio_are_imported_listed_compared_and_drawn() {
     assert!(text(&cdf).contains("response time: 1. "), "{}", stderr(&cdf));
     let imported = iolite(&place, &[&["results", "import"][..], &logs].concat());
     assert!(text(&imported).starts_with("1 runs imported"), "{}", stderr(&imported));
+    odd_logs_of_fio_are_read(&place);
     let picture = path("chart.png");
     let drawn = iolite(&place, &["plot", "latest", "--kind", "trend", "-o", &picture]);
     if drawn.status.success() {
         assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+        let shown = iolite(&place, &["plot", "latest", "--show=kitty"]);
+        assert!(text(&shown).starts_with("\u{1b}_Ga=T,f=100,m=1;iVBORw0KGgo"), "{}", stderr(&shown));
+        // Not to what is no terminal, whatever that announces.
+        let mut piped = Command::new(IOLITE);
+        piped.args(["plot", "latest", "--show", "--results"]).arg(place.results()).env("TERM", "xterm-kitty");
+        assert!(!text(&piped.output().unwrap()).contains("\u{1b}_G"));
     } else {
         assert!(stderr(&drawn).contains("librsvg2-bin"), "{}", stderr(&drawn));
         eprintln!("skipped: rsvg-convert is not installed");
     }
     let wrong = iolite(&place, &["results", "import", &path("t_bw.1.log")]);
     assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
+}
+
+#[test]
+fn exports_of_perftools_join_the_history() {
+    let place = TestDirectory::new();
+    let db = blocks(&place);
+    done(&place, &["ranread", "run", "--db", &db, "--jobs", "2", "--runtime", "300ms", "--quiet"]);
+    let own = text(&iolite(&place, &["ranread", "export", "-"]));
+    let (export, old) = (path(&place, "own.csv"), path(&place, "PerfToolsRanRead_20160622-2105.txt"));
+    fs::write(&export, &own).unwrap();
+    fs::write(
+        &old,
+        "RunDate\tRunTime\tDatabase\tReads\tWrites\tReadsPS\tWritesPS\tProcesses\tReadPct\n\
+         2016-06-22\t21:05:01\t/db/zranread/\t1803600\t0\t6012\t0\t4\t100\n",
+    )
+    .unwrap();
+    // The run is there already; elsewhere it is not.
+    let imported = text(&iolite(&place, &["results", "import", &export, &old]));
+    assert_eq!(imported, "1 runs imported, 1 were already present\n", "{own}");
+    let shown = text(&iolite(&place, &["results", "show", "2016"]));
+    assert!(shown.contains("/db/zranread/") && shown.contains("6,012"), "{shown}");
+    let list = parsed(&text(&iolite(&place, &["results", "list", "--until", "2016-06-22", "--json"])));
+    assert!(list["runs"][0]["notes"][0].as_str().unwrap().contains("without a time series"), "{list}");
+    let page = text(&iolite(&place, &["report", "2016", "latest", "-o", "-"]));
+    assert!(page.contains("/db/zranread/"), "{page}");
+    let elsewhere = path(&place, "elsewhere.db");
+    let mut command = Command::new(IOLITE);
+    let output = command.args(["results", "import", &export, "--results", &elsewhere]).output().unwrap();
+    assert!(text(&output).starts_with("1 runs imported"), "{}", stderr(&output));
+}
+
+/// Logs of the installed fio that are compressed, coarse, counted from 1970, or of all jobs (`fio_generic`): the figures are those
+/// of the job, and the run began when the job did.
+fn odd_logs_of_fio_are_read(place: &TestDirectory) {
+    let at = place.root.path().join("odd");
+    fs::create_dir(&at).unwrap();
+    let fio = |arguments: &[&str]| {
+        let mut command = Command::new("fio");
+        let job = ["--name=a", "--ioengine=null", "--size=1m", "--rw=read", "--time_based", "--thread"];
+        let output = command.current_dir(&at).args(job).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    let imported = |files: &[&str]| {
+        let files: Vec<String> = files.iter().map(|name| at.join(name).display().to_string()).collect();
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let output = iolite(place, &[&["results", "import"][..], &files].concat());
+        assert!(text(&output).starts_with("1 runs imported"), "{files:?}: {}", stderr(&output));
+        let newest = "SELECT id FROM run ORDER BY rowid DESC LIMIT 1";
+        let id: String = place.ask(newest);
+        let kept: i64 = place.ask(&format!("SELECT started_unix_ns FROM run WHERE id = '{id}'"));
+        (parsed(&text(&iolite(place, &["results", "json", &id]))), kept)
+    };
+    let rate = |run: &Value| run["phases"][0]["operations"][0]["iops"]["value"].as_f64().unwrap();
+
+    let before =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as i64;
+    let coarse = ["--write_hist_log=h", "--log_hist_msec=200", "--log_hist_coarseness=3"];
+    let averages = ["--write_iops_log=h", "--log_avg_msec=200", "--log_unix_epoch=1"];
+    fio(&[&["--runtime=2", "--rate_iops=2000"][..], &coarse, &averages].concat());
+    for name in ["h_clat_hist.1.log", "h_iops.1.log"] {
+        let (run, started) = imported(&[name]);
+        assert!((1000.0..4000.0).contains(&rate(&run)), "{name}: {run}");
+        // fio reads its clocks one after the other.
+        assert!(started > before - 1_000_000_000, "{name}: {started} began before {before}");
+    }
+
+    fio(&[
+        "--runtime=1",
+        "--rate_iops=500",
+        "--write_lat_log=z",
+        "--log_store_compressed=1",
+        "--log_compression=64k",
+    ]);
+    let refused = iolite(place, &["results", "import", at.join("z_lat.1.log.fz").to_str().unwrap()]);
+    assert!(stderr(&refused).contains("fio --inflate-log"), "{}", stderr(&refused));
+    let inflated = Command::new("fio").arg("--inflate-log=z_lat.1.log.fz").current_dir(&at).output().unwrap();
+    fs::write(at.join("z_lat.1.log"), inflated.stdout).unwrap();
+    let (run, _) = imported(&["z_lat.1.log"]);
+    assert!((250.0..1000.0).contains(&rate(&run)), "{run}");
+    // iolite's own are gzip's.
+    let own = ["fio", "--name=a", "--ioengine=null", "--size=1m", "--rw=read", "--time_based", "--runtime=1"];
+    let prefix = format!("--write_lat_log={}", at.join("g").display());
+    let own = iolite(place, &[&own[..], &["--rate_iops=500", "--log_store_compressed=1", &prefix]].concat());
+    assert!(own.status.success(), "{}", stderr(&own));
+    let (run, _) = imported(&["g_lat.1.log.gz"]);
+    assert!((250.0..1000.0).contains(&rate(&run)), "{run}");
+
+    fio(&[
+        "--runtime=1",
+        "--rate_iops=500",
+        "--write_iops_log=fio_generic",
+        "--per_job_logs=0",
+        "--log_avg_msec=200",
+    ]);
+    let (run, _) = imported(&["fio_generic_iops.log"]);
+    assert!((250.0..1000.0).contains(&rate(&run)), "{run}");
 }

@@ -1,4 +1,5 @@
-//! The values of a running measurement for Prometheus, in its text format (version 0.0.4), over HTTP.
+//! The values of a running measurement for Prometheus, in its text format (version 0.0.4), or with native histograms in its protobuf
+//! format where that is asked for, over HTTP.
 //!
 //! Counters only grow within a run, so that rates and quantiles are Prometheus' own (`rate`, `histogram_quantile`).
 
@@ -14,8 +15,27 @@ use std::time::Duration;
 use iolite_model::{Event, Interval, OpKind, Sink, Stage, View};
 use iolite_stats::Histogram;
 
+use protobuf::{Buckets, Kind, Labels, Message, NativeBuckets};
+
+mod protobuf;
+
 /// Upper bounds of the buckets: powers of two from 1 µs to 16.8 s; Prometheus' quantiles are as fine as these.
 const BUCKETS: usize = 25;
+
+/// The text format.
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A counter with its help.
+type Figure = (&'static str, &'static str, fn(&Counts) -> u64);
+
+const FIGURES: [Figure; 3] = [
+    ("iolite_operations_total", "Operations that succeeded.", |counts| counts.operations),
+    ("iolite_bytes_total", "Bytes transferred by them.", |counts| counts.bytes),
+    ("iolite_errors_total", "Operations that failed.", |counts| counts.errors),
+];
+
+const RESPONSE: &str = "iolite_response_seconds";
+const RESPONSE_HELP: &str = "Response times: completed minus intended.";
 
 /// Bytes of a request at most, and how long a client may take for each part of it.
 const REQUEST: usize = 8192;
@@ -53,17 +73,17 @@ struct Counts {
     bytes: u64,
     errors: u64,
     seconds: f64,
+    native: NativeBuckets,
     /// Operations that took no longer than each bound, and longer than the one before; the last: longer than all.
     buckets: [u64; BUCKETS + 1],
 }
 
 impl Prometheus {
-    /// Serves on an address, and shows everything to another view.
+    /// Serves whoever connects to a listener, and shows everything to another view.
     ///
     /// # Errors
-    /// Nothing can listen there.
-    pub fn serve(address: SocketAddr, view: Box<dyn View>) -> io::Result<Prometheus> {
-        let listener = TcpListener::bind(address)?;
+    /// No thread can be started.
+    pub fn serve(listener: TcpListener, view: Box<dyn View>) -> io::Result<Prometheus> {
         let address = listener.local_addr()?;
         let (values, has_ended) = (Arc::<Mutex<Values>>::default(), Arc::<AtomicBool>::default());
         let (shared, ended) = (Arc::clone(&values), Arc::clone(&has_ended));
@@ -154,6 +174,7 @@ impl Phase {
             for (nanos, count) in response.iter() {
                 let bucket = (0..BUCKETS).find(|bucket| nanos.0 <= bound(*bucket)).unwrap_or(BUCKETS);
                 counts.buckets[bucket] = counts.buckets[bucket].saturating_add(count);
+                counts.native.add(nanos.0, count);
             }
         }
     }
@@ -176,19 +197,34 @@ fn respond(mut client: TcpStream, values: &Mutex<Values>) -> io::Result<()> {
             read => request.extend_from_slice(&part[..read]),
         }
     }
-    let (status, body) = match request.as_slice() {
+    let (status, kind, body) = match request.as_slice() {
         line if line.starts_with(b"GET /metrics ") || line.starts_with(b"GET / ") => {
-            ("200 OK", locked(values).text())
+            if protobuf::is_asked_for(&accepted(&request)) {
+                ("200 OK", protobuf::CONTENT_TYPE, locked(values).protobuf())
+            } else {
+                ("200 OK", TEXT, locked(values).text().into_bytes())
+            }
         }
-        line if line.starts_with(b"GET ") => ("404 Not Found", "the values are at /metrics\n".to_owned()),
-        _ => ("405 Method Not Allowed", "GET only\n".to_owned()),
+        line if line.starts_with(b"GET ") => {
+            ("404 Not Found", TEXT, b"the values are at /metrics\n".to_vec())
+        }
+        _ => ("405 Method Not Allowed", TEXT, b"GET only\n".to_vec()),
     };
     write!(
         client,
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\n\
-         Connection: close\r\n\r\n{body}",
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
-    )
+    )?;
+    client.write_all(&body)
+}
+
+/// The formats that a request asks for: its header `Accept`.
+fn accepted(request: &[u8]) -> String {
+    let request = String::from_utf8_lossy(request);
+    let fields = request.lines().filter_map(|line| line.split_once(':'));
+    let accept =
+        fields.filter(|(name, _)| name.eq_ignore_ascii_case("accept")).map(|(_, value)| value.trim());
+    accept.collect::<Vec<_>>().join(",")
 }
 
 impl Values {
@@ -211,19 +247,13 @@ impl Values {
             let running = u8::from(phase.is_running);
             let _ = writeln!(out, "iolite_phase_running{{{}}} {running}", phase.labels(*index));
         }
-        type Figure = (&'static str, &'static str, fn(&Counts) -> u64);
-        let figures: [Figure; 3] = [
-            ("iolite_operations_total", "Operations that succeeded.", |counts| counts.operations),
-            ("iolite_bytes_total", "Bytes transferred by them.", |counts| counts.bytes),
-            ("iolite_errors_total", "Operations that failed.", |counts| counts.errors),
-        ];
-        for (name, help, of) in figures {
+        for (name, help, of) in FIGURES {
             head(&mut out, name, "counter", help);
             self.each(|labels, counts| {
                 let _ = writeln!(out, "{name}{{{labels}}} {}", of(counts));
             });
         }
-        head(&mut out, "iolite_response_seconds", "histogram", "Response times: completed minus intended.");
+        head(&mut out, RESPONSE, "histogram", RESPONSE_HELP);
         self.each(|labels, counts| {
             let mut sum = 0;
             for (bucket, count) in counts.buckets.iter().enumerate() {
@@ -240,6 +270,55 @@ impl Values {
         out
     }
 
+    /// The same as [`Values::text`], with native histograms.
+    fn protobuf(&self) -> Vec<u8> {
+        let mut out = Message::default();
+        out.family("iolite_run_info", "The current run.", Kind::Gauge, |family| {
+            let labels = [("run", &self.run), ("version", &self.version), ("directory", &self.directory)];
+            let labels = labels.map(|(name, value)| (name, value.clone())).to_vec();
+            family.number(labels, Kind::Gauge, 1.0);
+        });
+        out.family("iolite_warnings_total", "Warnings of the run.", Kind::Counter, |family| {
+            family.number(Vec::new(), Kind::Counter, self.warnings as f64);
+        });
+        out.family("iolite_phase_running", "1 while a phase runs.", Kind::Gauge, |family| {
+            for (index, phase) in &self.phases {
+                family.number(phase.named(*index), Kind::Gauge, f64::from(u8::from(phase.is_running)));
+            }
+        });
+        for (name, help, of) in FIGURES {
+            out.family(name, help, Kind::Counter, |family| {
+                self.each_named(|labels, counts| family.number(labels, Kind::Counter, of(counts) as f64));
+            });
+        }
+        out.family(RESPONSE, RESPONSE_HELP, Kind::Histogram, |family| {
+            self.each_named(|labels, counts| {
+                let mut sum = 0;
+                let bounds = counts.buckets[..BUCKETS].iter().enumerate().map(|(bucket, count)| {
+                    sum += count;
+                    (bound(bucket) as f64 / 1e9, sum)
+                });
+                let classic: Vec<(f64, u64)> = bounds.collect();
+                let count = counts.buckets.iter().sum();
+                family.histogram(
+                    labels,
+                    &Buckets { count, sum: counts.seconds, classic, native: &counts.native },
+                );
+            });
+        });
+        out.bytes()
+    }
+
+    fn each_named(&self, mut of: impl FnMut(Labels<'_>, &Counts)) {
+        for (index, phase) in &self.phases {
+            for (kind, counts) in &phase.kinds {
+                let mut labels = phase.named(*index);
+                labels.push(("kind", (*kind).to_owned()));
+                of(labels, counts);
+            }
+        }
+    }
+
     fn each(&self, mut of: impl FnMut(&str, &Counts)) {
         for (index, phase) in &self.phases {
             for (kind, counts) in &phase.kinds {
@@ -250,6 +329,10 @@ impl Values {
 }
 
 impl Phase {
+    fn named(&self, index: u32) -> Labels<'_> {
+        vec![("phase", index.to_string()), ("name", self.name.clone())]
+    }
+
     fn labels(&self, index: u32) -> String {
         format!("phase=\"{index}\",name=\"{}\"", label(&self.name))
     }
@@ -275,9 +358,45 @@ mod tests {
         answer
     }
 
+    /// Names of all families.
+    const NAMES: [&str; 7] = [
+        "iolite_run_info",
+        "iolite_warnings_total",
+        "iolite_phase_running",
+        "iolite_operations_total",
+        "iolite_bytes_total",
+        "iolite_errors_total",
+        "iolite_response_seconds",
+    ];
+
+    /// A number of variable length, and the bytes that it takes.
+    fn varint(bytes: &[u8]) -> (usize, usize) {
+        let length = bytes.iter().position(|byte| byte & 0x80 == 0).unwrap() + 1;
+        let value = bytes[..length].iter().rev().fold(0, |value, byte| value << 7 | usize::from(byte & 0x7f));
+        (value, length)
+    }
+
+    #[test]
+    fn the_dashboard_asks_only_for_what_is_served() {
+        let dashboard: serde_json::Value =
+            serde_json::from_str(include_str!("../../../docs/grafana.json")).unwrap();
+        let text = dashboard.to_string();
+        let asked: Vec<&str> = text
+            .match_indices("iolite_")
+            .map(|(at, _)| text[at..].split(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next().unwrap())
+            .collect();
+        assert!(asked.len() >= 5, "{asked:?}");
+        for name in asked {
+            let family =
+                ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+            assert!(NAMES.contains(&family), "{name} is asked for and not served");
+        }
+    }
+
     #[test]
     fn counts_and_histograms_are_served_while_it_runs() {
-        let mut view = Prometheus::serve("127.0.0.1:0".parse().unwrap(), Box::new(NullSink)).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut view = Prometheus::serve(listener, Box::new(NullSink)).unwrap();
         view.event(&Event::RunStarted(Box::new(synthetic::run())));
         let task = synthetic::read("a \"quoted\"\nname", 8192, 1);
         view.event(&Event::PhaseStarted(synthetic::info(3, task)));
@@ -312,6 +431,25 @@ mod tests {
         ] {
             assert!(answer.contains(&line), "{line} in {answer}");
         }
+        let accept =
+            "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
+        let mut client = TcpStream::connect(view.address()).unwrap();
+        write!(client, "GET /metrics HTTP/1.1\r\nAccept: {accept}\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).unwrap();
+        let end = answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
+        assert!(String::from_utf8_lossy(&answer[..end]).contains(protobuf::CONTENT_TYPE));
+        // Family after family, each behind its length; the last has 4 operations in 3 buckets, twice.
+        let (mut rest, mut names) = (&answer[end..], Vec::new());
+        while !rest.is_empty() {
+            let (length, used) = varint(rest);
+            let family = &rest[used..used + length];
+            let (name, used_by_name) = varint(&family[1..]);
+            names.push(String::from_utf8_lossy(&family[1 + used_by_name..][..name]).into_owned());
+            rest = &rest[used + length..];
+        }
+        assert_eq!(names, NAMES);
+        assert!(answer.ends_with(&[0x6a, 3, 4, 4, 3]), "{:x?}", &answer[answer.len() - 16..]);
         assert!(ask(view.address(), "GET /other HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
         assert!(ask(view.address(), "POST / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
         let address = view.address();

@@ -28,6 +28,8 @@ pub struct RunLine {
     pub directory: String,
     /// The command line.
     pub command: Vec<String>,
+    /// URLs of the databases measured, without passwords.
+    pub databases: Vec<String>,
     /// Number of phases begun.
     pub phases: u32,
     /// How it ended; `None` while it runs.
@@ -143,6 +145,7 @@ mod tests {
             ]
             .map(str::to_owned)
             .to_vec(),
+            databases: Vec::new(),
             phases: 27,
             ending: Some(Ending::Completed),
             verdict: Some(("oltp-flash".into(), Fitness::Marginal)),

@@ -6,7 +6,7 @@ use clap::Parser;
 use iolite_model::{Bytes, Nanos};
 
 use crate::exit;
-use crate::shared_args::positive;
+use crate::shared_args::{ViewArgs, positive};
 use crate::writes::KeepFreeArgs;
 
 const CHECK_EXAMPLES: &str = "\
@@ -29,6 +29,7 @@ Test files are placed in a hidden directory inside DIR and are removed at the en
 /// `iolite check` as typed.
 #[derive(Debug, Parser)]
 #[command(after_help = CHECK_EXAMPLES, after_long_help = format!("{CHECK_EXAMPLES}\n\n{}", exit::TABLE))]
+#[command(mut_arg("quiet", |quiet| quiet.help("Print no progress, and at the end only the warnings and the verdict")))]
 pub(crate) struct CheckArgs {
     /// Directory on the storage to check; must be writable
     #[arg(value_name = "DIR")]
@@ -75,11 +76,6 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Print no progress, and at the end only the warnings and the verdict
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-
-    /// Show the run on the whole terminal: rates, percentiles, heat map of response times, devices, warnings; ? shows the keys
-    #[arg(long, conflicts_with = "quiet")]
-    pub(crate) live: bool,
+    #[command(flatten)]
+    pub(crate) view: ViewArgs,
 }

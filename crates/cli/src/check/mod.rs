@@ -23,13 +23,13 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let options = Options::from_args(args)?;
     let results = setup::usable_results(options.results.clone())?;
-    setup::clear_leftovers(&options.directory, options.quiet);
+    setup::clear_leftovers(&options.directory, options.view.quiet);
     // The procedure itself keeps its budget.
     let plan = WritePlan { bytes: options.space, duration: options.time, ..WritePlan::default() };
     let plan = WriteLimits::default().on(plan, &options.run.storage);
-    writes::show(&plan, options.quiet || options.json);
-    let setup =
-        Setup { directory: Some(&options.directory), results, view: setup::view(options.view, options.time) };
+    writes::show(&plan, options.view.quiet || options.json);
+    let view = setup::asked_view(&options.view, options.time)?;
+    let setup = Setup { directory: Some(&options.directory), results, view };
     let mut session = Session::begin(options.run.clone(), setup, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("check", "")));
     session.conclude(Concluded::of(&plan));
@@ -48,13 +48,13 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
         (None, None) => Ending::Interrupted,
     };
     let run = session.end(ending);
-    let format = match (options.json, options.quiet) {
+    let format = match (options.json, options.view.quiet) {
         (true, _) => Format::Json,
         (false, true) => Format::Short,
         (false, false) => Format::Text,
     };
     output::run(&run, format)?;
-    output::failure(&run, options.quiet);
+    output::failure(&run, options.view.quiet);
     Ok(exit_of(&run))
 }
 

@@ -8,6 +8,7 @@ use iolite_suites::{CheckError, CheckOptions};
 
 use super::args::CheckArgs;
 use crate::exit::UsageError;
+use crate::shared_args::ViewArgs;
 use crate::{profiles, setup};
 
 /// A check as it will be made.
@@ -29,8 +30,7 @@ pub(super) struct Options {
     /// Where the results go; `None` where there is no home to put them.
     pub(super) results: Option<PathBuf>,
     pub(super) json: bool,
-    pub(super) quiet: bool,
-    pub(super) view: iolite_report::LiveKind,
+    pub(super) view: ViewArgs,
 }
 
 impl Options {
@@ -77,8 +77,7 @@ impl Options {
             buffered: args.buffered,
             results: args.results,
             json: args.json,
-            quiet: args.quiet,
-            view: setup::view_kind(args.quiet, args.live)?,
+            view: args.view,
         })
     }
 

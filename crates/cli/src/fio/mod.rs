@@ -19,7 +19,7 @@ use iolite_fio::language::command_line::{self, Action};
 use iolite_fio::language::job_file::{self, Document};
 use iolite_fio::language::plan::{self, Plan};
 use iolite_fio::language::{Invocation, help, print};
-use iolite_fio::output::logs;
+use iolite_fio::output::inflate::inflate;
 use iolite_model::JobTask;
 
 use crate::exit::UsageError;
@@ -71,7 +71,7 @@ fn answer(arguments: &[String]) -> anyhow::Result<Outcome> {
             help::enghelp(engine, option).map_err(UsageError::new)?
         }
         Action::DebugHelp => format!("{}\n", command_line::DEBUG_AREAS.join("\n")),
-        Action::InflateLog(path) => logs::inflate(path)?,
+        Action::InflateLog(path) => inflate(path)?,
     };
     crate::output::print_data(&text)?;
     Ok(Outcome::Done)

@@ -183,7 +183,7 @@ fn set_up<'a>(
     let setup = Setup {
         directory: directory.as_deref(),
         results: setup::results(std::env::var_os("IOLITE_RESULTS").map(PathBuf::from)),
-        view: setup::view(live, duration),
+        view: setup::served(invocation.prometheus, || setup::view(live, duration))?,
     };
     let mut session = Session::begin(setup::run_info(storage), setup, control)?;
     // As fio does: what the jobs name is overwritten, unless it is in use.

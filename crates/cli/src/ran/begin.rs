@@ -49,9 +49,8 @@ pub(super) fn begin<'a>(
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
     let storage = database.storage().clone();
-    let plan = args.writes.accept_in_database(plan, &storage, args.quiet)?;
-    let live = setup::view_kind(args.quiet, args.live)?;
-    let mut session = setup::begin_elsewhere(storage, args.results.clone(), live, duration, control)?;
+    let plan = args.writes.accept_in_database(plan, &storage, args.view.quiet)?;
+    let mut session = setup::begin_elsewhere(storage, args.results.clone(), (&args.view, duration), control)?;
     session.plan_writes(&plan);
     database.warn(&mut session, args.controller_cache);
     Ok(session)

@@ -7,7 +7,7 @@ use iolite_model::{Bytes, DbOperation, Durability, Nanos};
 use iolite_report::Format;
 
 use super::tool::Tool;
-use crate::shared_args::durability;
+use crate::shared_args::{ViewArgs, durability};
 use crate::writes::WriteArgs;
 
 /// What a tool's operation is made of.
@@ -122,13 +122,8 @@ pub(crate) struct SessionArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Print no progress
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-
-    /// Show the run on the whole terminal: rates, percentiles, heat map of response times, devices, warnings; ? shows the keys
-    #[arg(long, conflicts_with = "quiet")]
-    pub(crate) live: bool,
+    #[command(flatten)]
+    pub(crate) view: ViewArgs,
 }
 
 impl SessionArgs {

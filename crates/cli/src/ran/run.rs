@@ -72,7 +72,7 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
     let failure = session.drive(&mut Repeat::new(task, 1), &mut &database).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.session.format())?;
-    output::failure(&run, args.session.quiet);
+    output::failure(&run, args.session.view.quiet);
     Ok(exit::of_run(&run))
 }
 

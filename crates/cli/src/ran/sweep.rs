@@ -101,7 +101,7 @@ pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
     let failure = session.drive(&mut sweep, &mut &database).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.session.format())?;
-    output::failure(&run, args.session.quiet);
+    output::failure(&run, args.session.view.quiet);
     Ok(exit_of(&run))
 }
 

@@ -109,7 +109,7 @@ pub(super) fn run(store: &Store, args: &CompareArgs) -> anyhow::Result<Exit> {
 }
 
 /// The runs with this tag; else the run of this name.
-pub(super) fn named(store: &Store, name: &str) -> anyhow::Result<Vec<iolite_model::RunId>> {
+pub(crate) fn named(store: &Store, name: &str) -> anyhow::Result<Vec<iolite_model::RunId>> {
     let tagged = store.tagged(name)?;
     if tagged.is_empty() { Ok(vec![super::find(store, name)?]) } else { Ok(tagged) }
 }

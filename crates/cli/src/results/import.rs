@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use iolite_fio::import::{Imported, Log, json, logs};
-use iolite_model::{Event, RunId, Sink};
-use iolite_store::{Store, Writer};
+use iolite_fio::output::inflate::inflated;
+use iolite_model::RunId;
+use iolite_report::ran::{self, ImportedRun};
+use iolite_store::Store;
 
 use crate::exit::UsageError;
 use crate::output;
@@ -18,14 +20,26 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 /// Bytes of a file of fio's at most: more is not what one can look at.
 const LARGEST: u64 = 2 << 30;
 
-/// Copies the runs of other results databases into this one, and stores those that fio's files describe.
+/// Bytes in which the heading of an export is.
+const HEADING: u64 = 8192;
+
+/// Copies the runs of other results databases into this one, and stores those that files of fio and exports of PerfTools describe.
 ///
 /// # Errors
 /// A file is none of these, or a run can't be stored.
 pub(super) fn import(path: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
-    let (databases, of_others): (Vec<&PathBuf>, Vec<&PathBuf>) =
-        files.iter().partition(|file| !Log::is_named(file) && !is_text(file));
-    let imported = of_fio(&of_others.into_iter().cloned().collect::<Vec<_>>())?;
+    let (exports, others): (Vec<&PathBuf>, Vec<&PathBuf>) = files.iter().partition(|file| is_export(file));
+    let (databases, of_fio_files): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        others.into_iter().partition(|file| !Log::is_named(file) && !is_text(file));
+    let of_fio_files = of_fio(&of_fio_files.into_iter().cloned().collect::<Vec<_>>())?;
+    let mut imported: Vec<ImportedRun> = Vec::new();
+    for file in exports {
+        imported.extend(ran::imported(&file.display().to_string(), &text(file)?).map_err(UsageError::new)?);
+    }
+    imported.extend(of_fio_files.into_iter().map(|run| {
+        let finished = run.finished();
+        ImportedRun { events: run.events, finished, note: run.note }
+    }));
     let (mut copied, mut known) = (0, 0);
     for database in databases {
         let source = Store::open_to_read(database).map_err(UsageError::new)?;
@@ -35,10 +49,17 @@ pub(super) fn import(path: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
         (copied, known) = (copied + new, known + runs.len() - new);
     }
     for run in imported {
-        let is_new = store(path, &run)?;
+        let is_new = Store::open(path)?.add_run(&run.events, run.finished, &run.note)?;
         (copied, known) = (copied + usize::from(is_new), known + usize::from(!is_new));
     }
     Ok(output::print(&format!("{copied} runs imported, {known} were already present\n"))?)
+}
+
+/// Whether a file is an export of RanRead, RanWrite or RanIO.
+fn is_export(file: &Path) -> bool {
+    let mut begin = Vec::new();
+    let read = fs::File::open(file).and_then(|file| file.take(HEADING).read_to_end(&mut begin));
+    read.is_ok() && ran::is_export(&String::from_utf8_lossy(&begin))
 }
 
 /// Whether a file can be read and is no SQLite database.
@@ -69,9 +90,9 @@ pub(crate) fn of_fio(files: &[PathBuf]) -> anyhow::Result<Vec<Imported>> {
         });
         let modified = modified.max().unwrap_or(0);
         let read = of_logs.iter().zip(&texts).map(|(file, text)| Log::read(file, text));
-        let run = read.collect::<Result<Vec<_>, _>>().and_then(|read| {
+        let run = read.collect::<Result<Vec<_>, _>>().and_then(|mut read| {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            logs(&read, &texts, modified)
+            logs(&mut read, &texts, modified)
         });
         imported.push(run.map_err(UsageError::new)?);
     }
@@ -90,19 +111,7 @@ pub(crate) fn read_log(file: &Path) -> anyhow::Result<Log> {
 fn text(file: &Path) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     let read = fs::File::open(file).and_then(|open| open.take(LARGEST).read_to_end(&mut bytes));
-    read.map_err(|error| UsageError::new(format!("cannot read {}: {error}", file.display())))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Stores a run with its note; `false` where it is there already.
-fn store(path: &Path, imported: &Imported) -> anyhow::Result<bool> {
-    let Some(Event::RunStarted(info)) = imported.events.first() else { return Ok(false) };
-    if path.exists() && Store::open(path)?.runs()?.iter().any(|run| run.id == info.id) {
-        return Ok(false);
-    }
-    let mut writer = Writer::start(path, |_| {});
-    imported.events.iter().for_each(|event| writer.event(event));
-    writer.finish()?;
-    Store::open(path)?.add_note(&info.id, &imported.note)?;
-    Ok(true)
+    let text = read.and_then(|_| inflated(&bytes));
+    let text = text.map_err(|error| UsageError::new(format!("cannot read {}: {error}", file.display())))?;
+    Ok(text.unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned()))
 }

@@ -2,26 +2,29 @@
 
 mod compare;
 mod import;
+mod list;
+mod ratio;
 mod transfer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 use iolite_report::Format;
-use iolite_report::runs::{RunLine, list, list_json};
 use iolite_results::Run;
-use iolite_store::{Marks, RunSummary, Store};
+use iolite_store::Store;
 
 use crate::exit::{Exit, UsageError};
 use crate::{output, setup};
 
-pub(crate) use compare::detect;
+pub(crate) use compare::{detect, named};
 pub(crate) use import::{of_fio, read_log};
+pub(crate) use list::lines;
 
 const EXAMPLES: &str = "\
 Examples:
-  All runs, the latest first:
+  All runs, the latest first; the checks of a directory in the last week:
       iolite results list
+      iolite results list --command check --target /srv/data --since 7d
   The latest run as it was printed, and the previous run as JSON:
       iolite results show latest
       iolite results json latest~1 | jq .phases
@@ -61,17 +64,7 @@ pub(crate) struct ResultsArgs {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// List the runs, the latest first
-    List {
-        /// Only runs with this tag
-        #[arg(long)]
-        tag: Option<String>,
-        /// Only runs whose command line or directory contains TEXT
-        #[arg(long, value_name = "TEXT")]
-        containing: Option<String>,
-        /// Print one JSON document instead of a table
-        #[arg(long)]
-        json: bool,
-    },
+    List(list::ListArgs),
     /// Show the output of a run
     Show {
         /// The run
@@ -86,6 +79,8 @@ enum Action {
     },
     /// Compare two runs, or two sets of repeats, figure by figure
     Compare(Box<compare::CompareArgs>),
+    /// Print the ratios of the best and the worst result, across patterns and across targets
+    Ratio(ratio::RatioArgs),
     /// Add a note to a run
     Note {
         /// The run
@@ -115,10 +110,11 @@ enum Action {
     },
     /// Write runs to a file: a results database, JSON or CSV
     Export(transfer::ExportArgs),
-    /// Import runs from another results database, or results from fio's JSON and logs
+    /// Import runs from another results database, fio's JSON and logs, or exports of PerfTools
     Import {
         /// A results database; fio's JSON or JSON+ of any version, one run per file; fio's logs (PREFIX_bw.1.log, _iops, _lat,
-        /// _clat, _clat_hist), which together become one run
+        /// _clat, _clat_hist), which together become one run; exports of InterSystems PerfTools' RanRead, RanWrite and RanIO, one run
+        /// per line
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
     },
@@ -150,37 +146,34 @@ pub(crate) fn run(args: ResultsArgs) -> anyhow::Result<Exit> {
     if let Action::Import { files } = &args.action {
         return import::import(&path, files).map(|()| Exit::Fit);
     }
-    if !path.exists() {
-        let message = format!(
-            "there are no results yet: {} does not exist; specify another file with --results FILE",
-            path.display()
-        );
-        return Err(UsageError::new(message).into());
-    }
-    if let Action::Sql { question, json } = &args.action {
-        return transfer::sql(&path, question, *json).map(|()| Exit::Fit);
-    }
-    let mut store = Store::open(&path)?;
+    let store = setup::open_to_read(&path)?;
     match args.action {
-        Action::List { tag, containing, json } => {
-            print_list(&store, tag.as_deref(), containing.as_deref(), json)?;
-        }
+        Action::List(args) => list::print(&store, &args)?,
         Action::Show { run } => print_run(&store, &run, Format::Text)?,
         Action::Json { run } => print_run(&store, &run, Format::Json)?,
-        Action::Note { run, text } => store.add_note(&find(&store, &run)?, &text)?,
+        Action::Note { run, text } => Store::open(&path)?.add_note(&find(&store, &run)?, &text)?,
         Action::Tag { run, tags, remove } => {
-            let run = find(&store, &run)?;
+            let (run, store) = (find(&store, &run)?, Store::open(&path)?);
             for tag in tags {
                 if remove { store.remove_tag(&run, &tag)? } else { store.add_tag(&run, &tag)? }
             }
         }
+        Action::Ratio(args) => ratio::print(&store, &args)?,
         Action::Compare(args) => return compare::run(&store, &args),
-        Action::Delete { runs } => delete(&mut store, &runs)?,
+        Action::Delete { runs } => delete(&mut to_delete_from(&path)?, &runs)?,
         Action::Export(args) => transfer::export(&store, &args)?,
-        Action::Gc(args) => transfer::gc(&mut store, &args)?,
-        Action::Path | Action::Import { .. } | Action::Sql { .. } => {}
+        Action::Gc(args) => transfer::gc(&mut to_delete_from(&path)?, &args)?,
+        Action::Sql { question, json } => transfer::sql(&store, &question, json)?,
+        Action::Path | Action::Import { .. } => {}
     }
     Ok(Exit::Fit)
+}
+
+/// The results, to delete runs of: only such as have ended are, and one that was killed has.
+fn to_delete_from(path: &Path) -> anyhow::Result<Store> {
+    let store = Store::open(path)?;
+    store.mark_interrupted()?;
+    Ok(store)
 }
 
 /// The run that a name means: an id, the beginning of one, `latest` or `latest~N`.
@@ -191,52 +184,6 @@ pub(crate) fn find(store: &Store, name: &str) -> anyhow::Result<iolite_model::Ru
         }
         other => other.into(),
     })
-}
-
-fn print_list(store: &Store, tag: Option<&str>, containing: Option<&str>, json: bool) -> anyhow::Result<()> {
-    let mut lines = Vec::new();
-    for line in self::lines(store)? {
-        let tagged = tag.is_none_or(|tag| line.tags.iter().any(|own| own == tag));
-        let found = containing
-            .is_none_or(|text| line.command.join(" ").contains(text) || line.directory.contains(text));
-        if tagged && found {
-            lines.push(line);
-        }
-    }
-    let text = if json {
-        format!("{:#}\n", list_json(&lines))
-    } else if lines.is_empty() {
-        let none = format!("There are no matching runs in {}.\n", store.path().display());
-        return Ok(output::print(&none)?);
-    } else {
-        list(&lines, output::style())
-    };
-    Ok(output::print_rendered(&text)?)
-}
-
-/// All runs, the latest first.
-pub(crate) fn lines(store: &Store) -> anyhow::Result<Vec<RunLine>> {
-    let mut marks = store.marks()?;
-    let line = |summary: RunSummary| {
-        let own = marks.remove(&summary.id).unwrap_or_default();
-        line(summary, own)
-    };
-    Ok(store.runs()?.into_iter().map(line).collect())
-}
-
-fn line(summary: RunSummary, marks: Marks) -> RunLine {
-    RunLine {
-        id: summary.id.0,
-        started_unix: summary.started_unix,
-        host: summary.host,
-        directory: summary.directory.display().to_string(),
-        command: summary.command,
-        phases: summary.phases,
-        ending: summary.ending,
-        verdict: summary.verdict,
-        tags: marks.tags,
-        notes: marks.notes,
-    }
 }
 
 /// Prints a run as it was printed when it ended; one that was cut short, or goes on, as far as it came.

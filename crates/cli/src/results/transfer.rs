@@ -137,8 +137,7 @@ pub(super) fn gc(store: &mut Store, args: &GcArgs) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// It is not a question, or would write.
-pub(super) fn sql(path: &Path, question: &str, json: bool) -> anyhow::Result<()> {
-    let store = Store::open_to_read(path)?;
+pub(super) fn sql(store: &Store, question: &str, json: bool) -> anyhow::Result<()> {
     let answer = store.ask(question).map_err(UsageError::new)?;
     let text = if json { as_json(answer) } else { as_table(&answer) };
     Ok(output::print_data(&text)?)

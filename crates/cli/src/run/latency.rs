@@ -42,7 +42,7 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     let failure = session.drive(&mut procedure, &mut Bare).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.quiet);
+    output::failure(&run, args.output.view.quiet);
     Ok(exit_of(&run))
 }
 

@@ -27,7 +27,7 @@ pub(crate) use latency::run as latency_target;
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let Loaded { job, notes } = job::load(&args.job)?;
-    if !args.output.quiet {
+    if !args.output.view.quiet {
         notes.iter().for_each(|note| output::note(note));
     }
     job::check(&job)?;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let failure = session.drive(&mut JobList::new(&job), &mut Bare).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.quiet);
+    output::failure(&run, args.output.view.quiet);
     Ok(exit::of_run(&run))
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn begin<'a>(
         None => iolite_observe::storage(&directory)?,
     };
     let sets: Vec<Vec<Task>> = job.sets().iter().map(|set| set.iter().map(JobTask::task).collect()).collect();
-    let plan = writes.plan(sets.iter().map(Vec::as_slice), &storage, output.quiet)?;
+    let plan = writes.plan(sets.iter().map(Vec::as_slice), &storage, output.view.quiet)?;
     let mut session = setup::begin(storage, own, output, setup::duration(&job.sets()), control)?;
     session.plan_writes(&plan);
     Ok(session)

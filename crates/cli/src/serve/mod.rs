@@ -57,15 +57,8 @@ pub(crate) struct ServeArgs {
 /// There are no results, or nothing can listen at the address.
 pub(crate) fn run(args: ServeArgs) -> anyhow::Result<Exit> {
     let results = setup::stored_results(args.results)?;
-    if !results.exists() {
-        let message = format!(
-            "there are no results yet: {} does not exist; specify another file with --results FILE",
-            results.display()
-        );
-        return Err(UsageError::new(message).into());
-    }
     // Whether it is a results database is known before anybody asks.
-    iolite_store::Store::open(&results)?;
+    setup::open_to_read(&results)?;
     let ended = signals::interrupt_flag()?;
     let server = Server::http(args.listen).map_err(|error| {
         let advice = "specify another port, or an address of this host";

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use iolite_model::RunId;
 use iolite_report::html::{Frame, ListFilter, compared, content, framed, listed, title};
+use iolite_report::run_filter::RunFilter;
 use iolite_results::Run;
 use iolite_results::comparison::{Comparison, DEFAULT_DETECT};
 use iolite_store::Store;
@@ -11,8 +12,8 @@ use iolite_store::Store;
 use super::query::{Query, decoded, split};
 use crate::results;
 
-/// Seconds after which the page of a run that goes on is loaded again.
-const RELOAD: u32 = 5;
+/// Seconds after which a page of what goes on is fetched again.
+const FOLLOW: u32 = 5;
 
 /// Runs in the same charts at most.
 const MAX_RUNS: usize = 32;
@@ -39,7 +40,7 @@ impl Page {
     /// A text of one sentence.
     fn said(status: u16, text: &str) -> Page {
         let message = maud::html! { h1 { "iolite" } p { (iolite_report::harmless(text, true)) } };
-        Page::html(status, framed(&frame(None), "iolite", &message))
+        Page::html(status, framed(&frame(&[]), "iolite", &message))
     }
 
     /// The token is accepted.
@@ -63,7 +64,7 @@ impl Page {
 pub(super) fn of(url: &str, results: &Path) -> Page {
     let (path, query) = split(url);
     let query = Query::of(query);
-    let made = Store::open(results).map_err(anyhow::Error::new).and_then(|store| {
+    let made = Store::open_to_read(results).map_err(anyhow::Error::new).and_then(|store| {
         let path = decoded(path);
         match path.as_str() {
             "/" => list(&store, &query),
@@ -78,30 +79,38 @@ pub(super) fn of(url: &str, results: &Path) -> Page {
     made.unwrap_or_else(|error| Page::said(500, &iolite_session::describe(&error)))
 }
 
-fn frame(run: Option<&Run>) -> Frame {
-    let goes_on = run.is_some_and(|run| run.ending.is_none());
-    Frame { home: Some("/".into()), reload: goes_on.then_some(RELOAD) }
+/// The frame of a page about these runs.
+fn frame(runs: &[Run]) -> Frame {
+    let goes_on = runs.iter().any(|run| run.ending.is_none());
+    Frame { home: Some("/".into()), follow: goes_on.then_some(FOLLOW) }
 }
 
 fn list(store: &Store, query: &Query) -> anyhow::Result<Page> {
     let field = |name| query.first(name).unwrap_or_default().to_owned();
     let filter = ListFilter {
-        text: field("text"),
-        tag: field("tag"),
-        result: field("result"),
-        since: field("since"),
+        runs: RunFilter {
+            text: field("text"),
+            command: field("command"),
+            target: field("target"),
+            database: field("database"),
+            tag: field("tag"),
+            result: field("result"),
+            since: field("since"),
+            until: field("until"),
+        },
         page: field("page").parse::<usize>().unwrap_or(1).saturating_sub(1),
     };
     let content = listed(&results::lines(store)?, &filter);
-    Ok(Page::html(200, framed(&Frame { reload: None, ..frame(None) }, "iolite: stored runs", &content)))
+    Ok(Page::html(
+        200,
+        framed(&Frame { follow: Some(FOLLOW), ..frame(&[]) }, "iolite: stored runs", &content),
+    ))
 }
 
 fn of_run(store: &Store, name: &str) -> anyhow::Result<Page> {
     let Ok(id) = store.find(name) else { return Ok(unknown(name)) };
-    let run = results::read(store, &id)?;
-    let frame = frame(Some(&run));
-    let runs = [run];
-    Ok(Page::html(200, framed(&frame, &title(&runs), &content(&runs))))
+    let runs = [results::read(store, &id)?];
+    Ok(Page::html(200, framed(&frame(&runs), &title(&runs), &content(&runs))))
 }
 
 /// The runs that are ticked on either side.
@@ -114,7 +123,7 @@ fn together(store: &Store, query: &Query) -> anyhow::Result<Page> {
     if runs.is_empty() {
         return Ok(Page::said(400, "tick at least one run"));
     }
-    Ok(Page::html(200, framed(&frame(None), &title(&runs), &content(&runs))))
+    Ok(Page::html(200, framed(&frame(&runs), &title(&runs), &content(&runs))))
 }
 
 fn comparison(store: &Store, query: &Query) -> anyhow::Result<Page> {
@@ -128,7 +137,7 @@ fn comparison(store: &Store, query: &Query) -> anyhow::Result<Page> {
         Err(error) => return Ok(Page::said(400, &error.to_string())),
     };
     let runs = [before, after].concat();
-    Ok(Page::html(200, framed(&frame(None), "iolite: comparison", &compared(&comparison, &runs))))
+    Ok(Page::html(200, framed(&frame(&runs), "iolite: comparison", &compared(&comparison, &runs))))
 }
 
 /// The runs of these names, each once; the page that says which there is not.

@@ -126,7 +126,7 @@ fn begin<'a, C: Circumstance, S: Study>(
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
     let steps: Vec<Task> = study.steps(0).into_iter().map(|step| Task::File(step.task)).collect();
-    let plan = writes.plan(steps.chunks(1), &place.storage, output.quiet)?;
+    let plan = writes.plan(steps.chunks(1), &place.storage, output.view.quiet)?;
     let mut session =
         setup::begin(place.storage.clone(), place.directory.as_deref(), output, plan.duration, control)?;
     session.plan_writes(&plan);
@@ -158,7 +158,7 @@ where
     let ending = ending(failure, session.control());
     let run = session.end(ending);
     output::run(&run, output.format())?;
-    output::failure(&run, output.quiet);
+    output::failure(&run, output.view.quiet);
     Ok(exit::of_run(&run))
 }
 

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use iolite_engine::Control;
 use iolite_model::{Iops, Nanos, Stop, TprocCTask, WritePlan};
-use iolite_report::LiveKind;
 use iolite_session::{Session, TprocCSite, answered, unix_now};
 
 use super::args::{DatabaseArgs, LoadArgs};
 use super::open::refused;
 use crate::exit::UsageError;
 use crate::setup;
+use crate::shared_args::ViewArgs;
 
 /// Number of users, duration and rate.
 #[derive(Debug, Clone, Copy)]
@@ -54,11 +54,10 @@ pub(super) fn open(
 pub(super) fn begin<'a>(
     site: &TprocCSite,
     results: Option<PathBuf>,
-    live: LiveKind,
-    duration: Nanos,
+    view: (&ViewArgs, Nanos),
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
-    let mut session = setup::begin_elsewhere(site.storage().clone(), results, live, duration, control)?;
+    let mut session = setup::begin_elsewhere(site.storage().clone(), results, view, control)?;
     site.describe(&mut session);
     Ok(session)
 }

@@ -2,7 +2,7 @@
 
 use iolite_engine::Control;
 use iolite_model::{Concluded, Ending, Nanos, TprocCChecked};
-use iolite_report::{Format, LiveKind};
+use iolite_report::Format;
 use iolite_results::RunRequest;
 use iolite_session::{TprocCSite, answered, ending};
 use iolite_suites::SingleStep;
@@ -11,6 +11,7 @@ use super::args::CheckArgs;
 use super::begin::begin;
 use super::open::refused;
 use crate::exit::Exit;
+use crate::shared_args::ViewArgs;
 use crate::{output, setup, signals};
 
 /// Checks the conditions.
@@ -22,7 +23,7 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let url = setup::database(&args.database.db).map_err(refused)?;
     let open = move || TprocCSite::open(url, iolite_model::Durability::AsConfigured);
     let mut site = answered(&control, open).map_err(refused)?;
-    let mut session = begin(&site, args.results.clone(), LiveKind::Quiet, Nanos(0), &control)?;
+    let mut session = begin(&site, args.results.clone(), (&ViewArgs::QUIET, Nanos(0)), &control)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c-check", "")));
     let failure = session.drive(&mut SingleStep::new(()), &mut site).err();
     let run = session.end(ending(failure, &control));

@@ -9,7 +9,7 @@ use iolite_suites::Repeat;
 use super::args::RunArgs;
 use super::begin::{Extent, begin, open, plan, task};
 use crate::exit::{self, Exit, UsageError};
-use crate::{output, setup, signals};
+use crate::{output, signals};
 
 /// Measures.
 ///
@@ -23,9 +23,8 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let each = args.duration.0.saturating_add(args.ramp.0);
     let whole = Nanos(each.saturating_mul(args.repeat.into()));
     let site = open(&args.database, &args.load, args.users, &control)?;
-    let mut session =
-        begin(&site, args.output.results.clone(), setup::asked_view(&args.output)?, whole, &control)?;
-    plan(&mut session, &site, &args.load, whole, args.output.quiet)?;
+    let mut session = begin(&site, args.output.results.clone(), (&args.output.view, whole), &control)?;
+    plan(&mut session, &site, &args.load, whole, args.output.view.quiet)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c", "")));
     let extent =
         Extent { users: args.users, duration: args.duration, ramp: args.ramp, rate: args.rate.map(Iops) };
@@ -33,6 +32,6 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let failure = session.drive(&mut Repeat::new(task, args.repeat), &mut &site).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.quiet);
+    output::failure(&run, args.output.view.quiet);
     Ok(exit::of_run(&run))
 }

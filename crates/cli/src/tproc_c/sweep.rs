@@ -9,7 +9,7 @@ use iolite_suites::UserSweep;
 use super::args::SweepArgs;
 use super::begin::{Extent, begin, open, plan, task};
 use crate::exit::{Exit, UsageError};
-use crate::{output, setup, signals};
+use crate::{output, signals};
 
 /// Measures with each number of users.
 ///
@@ -27,14 +27,13 @@ pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
     let extent = Extent { users: 1, duration: args.step, ramp: args.ramp, rate: None };
     let task = task(&site, &args.load, extent);
     let mut procedure = UserSweep::new(task, args.users, args.response, args.all).map_err(UsageError::new)?;
-    let mut session =
-        begin(&site, args.output.results.clone(), setup::asked_view(&args.output)?, whole, &control)?;
-    plan(&mut session, &site, &args.load, whole, args.output.quiet)?;
+    let mut session = begin(&site, args.output.results.clone(), (&args.output.view, whole), &control)?;
+    plan(&mut session, &site, &args.load, whole, args.output.view.quiet)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c-sweep", "")));
     let failure = session.drive(&mut procedure, &mut &site).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.quiet);
+    output::failure(&run, args.output.view.quiet);
     Ok(match (run.ending.as_ref(), &run.verdict) {
         (Some(Ending::Completed), Some(verdict)) => verdict.fitness.into(),
         (Some(Ending::Completed), None) => Exit::Marginal,

@@ -1,5 +1,6 @@
 //! Events of a run out of what fio has written.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use iolite_model::{
@@ -18,6 +19,36 @@ pub struct Imported {
     pub events: Vec<Event>,
     /// Where it came from, and what is unknown: to be kept as its note.
     pub note: String,
+}
+
+impl Imported {
+    /// When the run ended: with its last phase, in nanoseconds since 1970.
+    pub fn finished(&self) -> Nanos {
+        let mut started = HashMap::new();
+        let mut last = Nanos(0);
+        for event in &self.events {
+            match event {
+                Event::RunStarted(info) => last = info.started_unix,
+                Event::PhaseStarted(info) => {
+                    started.insert(info.index, info.started);
+                }
+                Event::PhaseEnded(end) => {
+                    let from = started.get(&end.phase).copied().unwrap_or_default();
+                    last = last
+                        .max(Nanos(self.started().0.saturating_add(from.0).saturating_add(end.measured.0)));
+                }
+                _ => {}
+            }
+        }
+        last
+    }
+
+    fn started(&self) -> Nanos {
+        match self.events.first() {
+            Some(Event::RunStarted(info)) => info.started_unix,
+            _ => Nanos(0),
+        }
+    }
 }
 
 /// What was counted of a kind of operation in an interval.

@@ -7,7 +7,7 @@ use iolite_model::{Access, Bytes, FileTask, Nanos, OpKind};
 use super::ImportError;
 use super::events::{Counted, DIRECTIONS, Imported, Phase, mix, run};
 use super::json::storage;
-use super::log::{Log, Quantity};
+use super::log::{Entry, Log, Quantity, from_start};
 
 /// Nanoseconds of a millisecond.
 const MILLISECOND: u64 = 1_000_000;
@@ -24,7 +24,9 @@ type Windows = BTreeMap<(u64, u64), BTreeMap<usize, Counted>>;
 ///
 /// # Errors
 /// No operation is counted in any of them.
-pub fn logs(logs: &[Log], texts: &[&str], modified: u64) -> Result<Imported, ImportError> {
+pub fn logs(logs: &mut [Log], texts: &[&str], modified: u64) -> Result<Imported, ImportError> {
+    let begun = from_start(logs);
+    let logs = &*logs;
     let mut jobs: BTreeMap<(&str, Option<u32>), Vec<&Log>> = BTreeMap::new();
     for log in logs {
         jobs.entry((&log.prefix, log.thread)).or_default().push(log);
@@ -40,7 +42,9 @@ pub fn logs(logs: &[Log], texts: &[&str], modified: u64) -> Result<Imported, Imp
             continue;
         }
         unknown |= windows.values().flat_map(BTreeMap::values).any(|counted| counted.response.count() == 0);
-        phases.push(phase(name, windows));
+        // A job that began later did not idle before that.
+        let first = windows.keys().map(|(start, _)| *start).min().filter(|_| begun.is_some());
+        phases.push(phase(name, windows, first.unwrap_or(0)));
     }
     let files: Vec<&str> = logs.iter().map(|log| log.file.as_str()).collect();
     let source = files.join(" ");
@@ -56,7 +60,10 @@ pub fn logs(logs: &[Log], texts: &[&str], modified: u64) -> Result<Imported, Imp
     }
     let length =
         phases.iter().flat_map(|phase| &phase.intervals).map(|(start, length, _)| start + length).max();
-    let started = modified.saturating_sub(length.unwrap_or(0));
+    let started = match begun {
+        Some(begun) => begun.saturating_mul(MILLISECOND),
+        None => modified.saturating_sub(length.unwrap_or(0)),
+    };
     Ok(Imported { events: run(&source, texts, "fio", started, "", phases), note })
 }
 
@@ -94,9 +101,12 @@ fn spans(log: &Log) -> BTreeMap<u64, (u64, u64)> {
     // Directions of one window may be logged a few milliseconds apart: these are one.
     let typical = ends.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
     let mut spans = BTreeMap::new();
-    let (mut start, mut last) = (0, 0);
+    // The first window begins with the job; where that began later than the clock, it is as long as the others.
+    let first = ends.first().copied().unwrap_or(0);
+    let idle = if typical > 0 && first / 4 > typical { first - typical } else { 0 };
+    let (mut start, mut last) = (idle, idle);
     for end in ends {
-        if last > 0 && (end - last).saturating_mul(4) < typical {
+        if last > idle && (end - last).saturating_mul(4) < typical {
             spans.insert(end, (start, last - start));
             continue;
         }
@@ -125,9 +135,9 @@ fn histograms(log: &Log) -> Windows {
 /// Averages of the rate, with those of the latency and the bandwidth of the same time.
 fn averages(iops: &Log, latency: Option<&Log>, bandwidth: Option<&Log>) -> Windows {
     let (spans, mut windows) = (spans(iops), Windows::new());
-    let near = |log: Option<&Log>, at: u64, direction: usize| -> Option<f64> {
+    let near = |log: Option<&Log>, at: u64, direction: usize| -> Option<Entry> {
         let entries = log?.entries.iter().filter(|entry| entry.direction == direction);
-        entries.min_by_key(|entry| entry.milliseconds.abs_diff(at)).map(|entry| entry.value)
+        entries.min_by_key(|entry| entry.milliseconds.abs_diff(at)).cloned()
     };
     for entry in &iops.entries {
         let Some(&(start, length)) = spans.get(&entry.milliseconds.max(1)) else { continue };
@@ -137,15 +147,18 @@ fn averages(iops: &Log, latency: Option<&Log>, bandwidth: Option<&Log>) -> Windo
         let counted = windows.entry((start, length)).or_default().entry(entry.direction).or_default();
         counted.operations = counted.operations.saturating_add(count.round() as u64);
         let mean = near(latency, entry.milliseconds, entry.direction);
-        counted.sum += mean.unwrap_or(0.0) * count.round();
+        counted.sum += mean.as_ref().map_or(0.0, |mean| mean.value) * count.round();
+        let longest = mean.and_then(|mean| mean.largest).unwrap_or(0.0);
+        counted.longest = counted.longest.max(longest as u64);
         let kib = near(bandwidth, entry.milliseconds, entry.direction);
-        let bytes = kib.map_or(count * entry.block as f64, |kib| kib * 1024.0 * seconds);
+        let bytes = kib.map_or(count * entry.block as f64, |kib| kib.value * 1024.0 * seconds);
         counted.bytes = counted.bytes.saturating_add(bytes as u64);
     }
     windows
 }
 
-fn phase(name: String, windows: Windows) -> Phase {
+/// The phase of a job whose first window begins `first` milliseconds after the run.
+fn phase(name: String, windows: Windows, first: u64) -> Phase {
     let total = |direction: usize| -> (u64, u64) {
         let of = windows.values().filter_map(|counted| counted.get(&direction));
         of.fold((0, 0), |(operations, bytes), counted| {
@@ -168,9 +181,10 @@ fn phase(name: String, windows: Windows) -> Phase {
     };
     let interval = |((start, length), counted): ((u64, u64), BTreeMap<usize, Counted>)| {
         let counted = counted.into_iter().map(|(direction, counted)| (kind(direction), counted)).collect();
-        (start.saturating_mul(MILLISECOND), length.saturating_mul(MILLISECOND), counted)
+        ((start - first).saturating_mul(MILLISECOND), length.saturating_mul(MILLISECOND), counted)
     };
-    Phase { task, started: 0, intervals: windows.into_iter().map(interval).collect(), failed: None }
+    let started = first.saturating_mul(MILLISECOND);
+    Phase { task, started, intervals: windows.into_iter().map(interval).collect(), failed: None }
 }
 
 fn kind(direction: usize) -> OpKind {
@@ -184,10 +198,10 @@ mod tests {
     use std::path::Path;
 
     fn import(files: &[(&str, &str)]) -> Result<Imported, ImportError> {
-        let read: Vec<Log> =
+        let mut read: Vec<Log> =
             files.iter().map(|(name, text)| Log::read(Path::new(name), text).unwrap()).collect();
         let texts: Vec<&str> = files.iter().map(|(_, text)| *text).collect();
-        logs(&read, &texts, 1_795_414_227_000_000_000)
+        logs(&mut read, &texts, 1_795_414_227_000_000_000)
     }
 
     #[test]
@@ -219,5 +233,25 @@ mod tests {
         assert!((writes.mean.value - 2000.0).abs() < 1.0 && (writes.rate.value - 1000.0).abs() < 10.0);
         assert_eq!(run.phases[0].totals.response(OpKind::Read).unwrap().count(), 0);
         assert!(import(&[("a_bw.1.log", "180, 12000, 0, 0\n")]).is_err());
+    }
+
+    #[test]
+    fn times_since_1970_are_when_the_run_and_its_jobs_began() {
+        let first = "1795577415500, 1000, 0, 0\n1795577416000, 1000, 0, 0\n1795577416500, 1000, 0, 0\n";
+        let second = "1795577425500, 3000, 0, 0\n1795577426000, 3000, 0, 0\n1795577426500, 3000, 0, 0\n";
+        let largest = "1795577415500, 700, 90000, 0, 0, 0, 0\n";
+        let files = [("a_iops.1.log", first), ("a_lat.1.log", largest), ("b_iops.2.log", second)];
+        let imported = import(&files).unwrap();
+        let run = Run::of(&imported.events).unwrap();
+        assert_eq!(run.info.started_unix, Nanos(1_795_577_415_000 * MILLISECOND));
+        assert_eq!(imported.finished(), Nanos(1_795_577_426_500 * MILLISECOND));
+        let started: Vec<u64> = run.phases.iter().map(|phase| phase.info.started.0).collect();
+        assert_eq!(started, [0, 10_000 * MILLISECOND]);
+        for (phase, rate) in run.phases.iter().zip([1000.0, 3000.0]) {
+            let summary = phase.summary(OpKind::Read).unwrap();
+            assert!((summary.rate.value - rate).abs() < 1.0, "{}", summary.rate.value);
+            assert_eq!(phase.end.measured, Nanos(1500 * MILLISECOND));
+        }
+        assert_eq!(run.phases[0].summary(OpKind::Read).unwrap().max, Nanos(90_000));
     }
 }

@@ -11,7 +11,7 @@ mod plot;
 
 pub use events::Imported;
 pub use json::json;
-pub use log::{Log, Quantity};
+pub use log::{Log, Quantity, from_start};
 pub use logs::logs;
 pub use plot::{Figures, chart, figures};
 

@@ -1,5 +1,6 @@
 //! fio's command line: general options, options of jobs, and job files, in any order.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use iolite_model::{Bytes, Nanos};
@@ -12,7 +13,7 @@ use super::problem::{Origin, Problem, did_you_mean, nearest};
 
 mod general;
 
-pub use general::DEBUG_AREAS;
+pub use general::{DEBUG_AREAS, listen_address};
 use general::{General, Takes};
 
 /// What a command line says.
@@ -68,6 +69,8 @@ pub struct Invocation {
     pub idle_profile: Option<IdleProfile>,
     /// `--allow-overwrite`: devices that hold something are overwritten without a question on the terminal.
     pub allow_overwrite: bool,
+    /// `--prometheus`: where current values are served.
+    pub prometheus: Option<SocketAddr>,
     /// `--max-write`: bytes that may be written in all.
     pub max_write: Option<Bytes>,
     /// `--keep-free`: free space that the jobs' files leave.

@@ -3,40 +3,17 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::language::thread::Thread;
 use crate::language::thread::{Log, LogKind};
 use flate2::Compression;
-use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use iolite_model::{Event, Interval, Nanos, OpKind, OperationLog, Sink, Stage};
 
 use super::iolog::Iolog;
 use super::windows::{Entry, WindowValue, Windows};
-
-/// The text of a compressed log.
-///
-/// # Errors
-/// It can't be read, or is no compressed log.
-pub fn inflate(path: &Path) -> Result<String, InflateError> {
-    let failed = |source| InflateError { path: path.to_path_buf(), source };
-    let file = File::open(path).map_err(failed)?;
-    let mut text = String::new();
-    MultiGzDecoder::new(file).read_to_string(&mut text).map_err(failed)?;
-    Ok(text)
-}
-
-/// A compressed log that could not be read.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot inflate `{}`: {source}; specify a log written with log_store_compressed=1", .path.display())]
-pub struct InflateError {
-    /// The log.
-    pub path: PathBuf,
-    /// The reason.
-    pub source: io::Error,
-}
 
 /// A log that could not be written.
 #[derive(Debug, thiserror::Error)]

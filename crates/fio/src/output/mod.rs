@@ -10,6 +10,7 @@ mod closing;
 mod group;
 pub mod header;
 mod idle;
+pub mod inflate;
 mod iolog;
 pub mod json;
 pub mod logs;

@@ -26,6 +26,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("iolite-ab/", "comparison of two jobs, run alternately"),
     ("iolite-comparison/", "comparison of stored runs"),
     ("iolite-runs/", "list of stored runs"),
+    ("iolite-ratios/", "ratios of the best and the worst results of stored runs"),
 ];
 
 /// Keys that several documents have, and what they mean.

@@ -458,7 +458,7 @@
         redraw(chart);
       });
       entry.dataset.series = number;
-      entry.setAttribute("aria-pressed", "true");
+      entry.setAttribute("aria-pressed", String(!chart.hidden.has(number)));
       const sample = document.createElementNS(SVG, "svg");
       for (const [key, value] of Object.entries({ width: 26, height: 10, "aria-hidden": "true" })) sample.setAttribute(key, value);
       const look = { d: "M1 5h24", "stroke-width": 3, "stroke-dasharray": dash(number) };
@@ -566,8 +566,12 @@
     charts.forEach(redraw);
   }
 
-  document.querySelectorAll("figure.chart").forEach(start);
-  document.querySelectorAll(".with-script").forEach((part) => (part.hidden = false));
+  function startAll(parent) {
+    parent.querySelectorAll("figure.chart").forEach(start);
+    parent.querySelectorAll(".with-script").forEach((part) => (part.hidden = false));
+  }
+
+  startAll(document);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
   // Paper is white.
   const paper = (isPaper) => {

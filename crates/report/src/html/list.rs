@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::run_filter::{RunFilter, encoded};
 use crate::runs::RunLine;
 use crate::styler::escaped;
 
@@ -11,74 +12,61 @@ const PER_PAGE: usize = 100;
 /// Which runs are listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListFilter {
-    /// In the command line, the directory or the name of the host.
-    pub text: String,
-    /// A tag.
-    pub tag: String,
-    /// In the result: `fit`, `running`.
-    pub result: String,
-    /// Started on this day or later, as `2026-11-23` (UTC).
-    pub since: String,
+    /// What is asked of them.
+    pub runs: RunFilter,
     /// Number of the page, from 0.
     pub page: usize,
 }
 
-impl ListFilter {
-    /// Whether a run is listed.
-    fn has(&self, run: &RunLine) -> bool {
-        let contains = |text: &str| text.to_lowercase().contains(&self.text.to_lowercase());
-        let found = self.text.is_empty()
-            || contains(&run.called())
-            || contains(&run.directory)
-            || contains(&run.host)
-            || contains(&run.id)
-            || run.notes.iter().any(|note| contains(note));
-        // Days are in the order of their names.
-        found
-            && (self.tag.is_empty() || run.tags.contains(&self.tag))
-            && (self.result.is_empty() || run.result().split(' ').next() == Some(&self.result))
-            && (self.since.is_empty() || run.started().as_str() >= self.since.as_str())
-    }
-}
-
 /// The list of runs, the latest first, in which runs are ticked to be shown together or compared.
 pub fn listed(runs: &[RunLine], filter: &ListFilter) -> Markup {
-    let found: Vec<&RunLine> = runs.iter().filter(|run| filter.has(run)).collect();
+    let found: Vec<&RunLine> = runs.iter().filter(|run| filter.runs.has(run)).collect();
     let pages = found.len().div_ceil(PER_PAGE).max(1);
     let page = filter.page.min(pages - 1);
     let shown: Vec<&RunLine> = found.iter().skip(page * PER_PAGE).take(PER_PAGE).copied().collect();
     html! {
         h1 { "Stored runs" }
         (filters(runs, filter))
-        p { (found.len()) " of " (runs.len()) " runs" @if pages > 1 { ", page " (page + 1) " of " (pages) } }
+        p id="count" data-live { (found.len()) " of " (runs.len()) " runs" @if pages > 1 { ", page " (page + 1) " of " (pages) } }
+        @if pages > 1 {
+            nav aria-label="Pages" {
+                @if page > 0 { a rel="prev" href=(filter.runs.query(page)) { "Later runs" } " " }
+                @if page + 1 < pages { a rel="next" href=(filter.runs.query(page + 2)) { "Earlier runs" } }
+            }
+        }
         @if shown.is_empty() { p { "No run matches." } } @else { (table(&shown)) }
     }
 }
 
 fn filters(runs: &[RunLine], filter: &ListFilter) -> Markup {
+    let asked = &filter.runs;
     let mut tags: Vec<&String> = runs.iter().flat_map(|run| &run.tags).collect();
     tags.sort_unstable();
     tags.dedup();
-    let results = ["fit", "marginal", "unfit", "completed", "interrupted", "failed", "running"];
     html! {
         form.filters method="get" action="/" role="search" {
-            label { "Command, directory, host, note" input type="search" name="text" value=(escaped(&filter.text)); }
+            label { "Command, directory, host, note" input type="search" name="text" value=(escaped(&asked.text)); }
+            label { "Command" input name="command" value=(escaped(&asked.command)); }
+            label { "Target" input name="target" value=(escaped(&asked.target)); }
+            label { "Database" input name="database" value=(escaped(&asked.database)); }
             label {
                 "Tag"
                 select name="tag" {
                     option value="" { "any" }
-                    @for tag in tags { option value=(escaped(tag)) selected[*tag == filter.tag] { (escaped(tag)) } }
+                    @for tag in tags { option value=(escaped(tag)) selected[*tag == asked.tag] { (escaped(tag)) } }
                 }
             }
             label {
                 "Result"
                 select name="result" {
                     option value="" { "any" }
-                    @for result in results { option value=(result) selected[result == filter.result] { (result) } }
+                    @for result in RunFilter::RESULTS {
+                        option value=(result) selected[result == asked.result] { (result) }
+                    }
                 }
             }
-            label { "Started since (UTC)" input type="date" name="since" value=(escaped(&filter.since)); }
-            label { "Page" input type="number" name="page" min="1" value=(filter.page + 1); }
+            label { "Started since (UTC)" input type="date" name="since" value=(escaped(&asked.since)); }
+            label { "Started until (UTC)" input type="date" name="until" value=(escaped(&asked.until)); }
             button type="submit" { "Filter" }
         }
     }
@@ -102,7 +90,7 @@ fn table(runs: &[&RunLine]) -> Markup {
                             }
                         }
                     }
-                    tbody { @for run in runs { (row(run)) } }
+                    tbody id="runs" data-live { @for run in runs { (row(run)) } }
                 }
             }
         }
@@ -118,7 +106,7 @@ fn row(run: &RunLine) -> Markup {
         tr {
             td { (tick("before")) }
             td { (tick("after")) }
-            th scope="row" { a href=(format!("/run/{id}")) { (id) } }
+            th scope="row" { a href=(format!("/run/{}", encoded(&run.id))) { (id) } }
             td { (run.started()) }
             td { (escaped(&run.host)) }
             td {
@@ -145,6 +133,7 @@ mod tests {
             host: "db1".into(),
             directory: "/srv/<b>data".into(),
             command: vec!["iolite".into(), "check".into(), "/srv/<b>data".into()],
+            databases: Vec::new(),
             phases: 3,
             ending: (number > 0).then_some(Ending::Completed),
             verdict: match number {
@@ -172,11 +161,30 @@ mod tests {
         let all = ListFilter::default();
         assert_eq!(ids(&all), PER_PAGE);
         assert_eq!(ids(&ListFilter { page: 2, ..all.clone() }), 50);
-        assert_eq!(ids(&ListFilter { page: 99, ..all.clone() }), 50);
-        assert_eq!(ids(&ListFilter { tag: "base".into(), ..all.clone() }), 1);
-        assert_eq!(ids(&ListFilter { result: "running".into(), ..all.clone() }), 1);
-        assert_eq!(ids(&ListFilter { result: "fit".into(), ..all.clone() }), 1, "unfit is not fit");
-        assert_eq!(ids(&ListFilter { text: "NOTE 24".into(), ..all.clone() }), 11);
-        assert_eq!(ids(&ListFilter { since: "2200".into(), ..all }), 0);
+        assert_eq!(ids(&ListFilter { page: 99, ..all }), 50);
+        let asked = |runs: RunFilter| ids(&ListFilter { runs, page: 0 });
+        assert_eq!(asked(RunFilter { tag: "base".into(), ..RunFilter::default() }), 1);
+        assert_eq!(asked(RunFilter { result: "running".into(), ..RunFilter::default() }), 1);
+        assert_eq!(asked(RunFilter { result: "fit".into(), ..RunFilter::default() }), 1, "unfit is not fit");
+        assert_eq!(asked(RunFilter { text: "NOTE 24".into(), ..RunFilter::default() }), 11);
+        assert_eq!(asked(RunFilter { since: "2200".into(), ..RunFilter::default() }), 0);
+    }
+
+    #[test]
+    fn pages_are_linked_and_ids_are_text() {
+        let mut runs: Vec<RunLine> = (0..250).map(run).collect();
+        runs[249].id = "a?b/<i>%".into();
+        let filter =
+            |page| ListFilter { runs: RunFilter { text: "db1".into(), ..RunFilter::default() }, page };
+        let page = |number| listed(&runs, &filter(number)).into_string();
+        assert!(
+            page(0).contains("rel=\"next\" href=\"/?text=db1&amp;page=2\"")
+                && !page(0).contains("rel=\"prev\"")
+        );
+        assert!(
+            page(2).contains("rel=\"prev\" href=\"/?text=db1&amp;page=2\"")
+                && !page(2).contains("rel=\"next\"")
+        );
+        assert!(page(2).contains("href=\"/run/a%3Fb%2F%3Ci%3E%25\""), "{}", page(2));
     }
 }

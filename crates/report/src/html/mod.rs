@@ -48,7 +48,7 @@ pub fn content(runs: &[Run]) -> Markup {
             }
         }
         @for (number, run) in runs.iter().enumerate() {
-            section id=(format!("run-{number}")) {
+            section id=(format!("run-{number}")) data-live {
                 (verdict(run))
                 (tables::facts(run))
                 (tables::warnings(run))
@@ -57,7 +57,7 @@ pub fn content(runs: &[Run]) -> Markup {
         }
         section id="charts" { h2 { "Charts" } (charts::charts(runs)) }
         @for (number, run) in runs.iter().enumerate() {
-            section id=(format!("output-{number}")) { (details(run)) }
+            section id=(format!("output-{number}")) data-live { (details(run)) }
         }
     }
 }

@@ -216,11 +216,26 @@ fn add_knee(panels: &mut [Panel], found: &RunKnee, with_model: bool) {
 }
 
 /// A panel for each run and kind of operation: operations in flight across, their size upwards (their mix, where all have the
-/// same size), the operations per second as colour and number.
+/// same size), the operations per second as colour and number. Where size and mix vary, each mix has a panel.
 pub(super) fn surface(sources: &[Source<'_>]) -> Drawn {
-    let mut groups = grouped(sources, |source| (&source.run.info.id.0, source.kind));
+    let of = |source: &Source<'_>| (source.run.info.id.0.clone(), source.kind);
+    let mixed: Vec<(String, OpKind)> = grouped(sources, of)
+        .into_iter()
+        .filter(|(_, group)| {
+            let forms: Vec<Form> = group.iter().map(|source| Form::of(source)).collect();
+            let differ = |value: fn(&Form) -> u64| forms.iter().any(|form| value(form) != value(&forms[0]));
+            differ(|form| form.bytes) && differ(|form| form.reads)
+        })
+        .map(|(key, _)| key)
+        .collect();
+    let mut groups = grouped(sources, |source| {
+        let key = of(source);
+        let share = mixed.contains(&key).then(|| Form::of(source).reads);
+        (key, share)
+    });
     let note = cut(&mut groups, MAX_SURFACES);
-    let panels = groups.iter().map(|((run, kind), group)| terrain(run, *kind, group)).collect();
+    let panels =
+        groups.iter().map(|(((run, kind), share), group)| terrain(run, *kind, *share, group)).collect();
     Drawn {
         title: "Operations per second by load and form",
         about: "Operations per second by the number of operations in flight and their size or mix",
@@ -230,7 +245,8 @@ pub(super) fn surface(sources: &[Source<'_>]) -> Drawn {
     }
 }
 
-fn terrain(run: &str, kind: OpKind, group: &[&Source<'_>]) -> Panel {
+/// A surface: of the operations with this share of reads, where it is one of several.
+fn terrain(run: &str, kind: OpKind, share: Option<u64>, group: &[&Source<'_>]) -> Panel {
     let sorted = |values: &mut Vec<u64>| {
         values.sort_unstable();
         values.dedup();
@@ -242,19 +258,28 @@ fn terrain(run: &str, kind: OpKind, group: &[&Source<'_>]) -> Panel {
     let by_share = sizes.len() == 1 && shares.len() > 1;
     let rows = if by_share { &shares } else { &sizes };
     let row = |source: &Source<'_>| if by_share { Form::of(source).reads } else { Form::of(source).bytes };
-    let highest = group.iter().map(|source| source.figures().0).fold(f64::MIN_POSITIVE, f64::max);
-    let cell = |source: &&Source<'_>| {
+    // The phases of the same load and form are one cell.
+    let cells: Vec<(u64, Load<'_>)> = rows
+        .iter()
+        .flat_map(|of_row| {
+            let own: Vec<&Source<'_>> =
+                group.iter().copied().filter(|source| row(source) == *of_row).collect();
+            loads(&own).into_iter().map(|load| (*of_row, load))
+        })
+        .collect();
+    let highest = cells.iter().map(|(_, load)| load.rate()).fold(f64::MIN_POSITIVE, f64::max);
+    let cell = |(of_row, load): &(u64, Load<'_>)| {
         let at = |values: &[u64], value| values.iter().position(|had| *had == value).unwrap_or(0) as f64;
-        let (x, y) = (at(&depths, depth(source) as u64), at(rows, row(source)));
-        let rate = source.figures().0;
-        let value = number_label(rate.round(), 1.0);
+        let (x, y) = (at(&depths, load.depth as u64), at(rows, *of_row));
+        let value = number_label(load.rate().round(), 1.0);
         let span = |middle: f64| (middle - 0.5, middle + 0.5);
-        Cell { x: span(x), y: span(y), share: rate / highest, value, is_labelled: true }
+        Cell { x: span(x), y: span(y), share: load.rate() / highest, value, is_labelled: true }
     };
     let x = Axis::names("operations in flight", depths.iter().map(u64::to_string));
     let upwards = if by_share { "share of reads" } else { "size" };
-    let label = format!("{upwards}; operations per second of {}, run {run}", kind.name());
+    let of_mix = share.map_or(String::new(), |share| format!(", {share} % reads"));
+    let label = format!("{upwards}; operations per second of {}{of_mix}, run {run}", kind.name());
     let of_row = |row: &u64| if by_share { format!("{row} %") } else { Bytes(*row).to_string() };
     let y = Axis::names(&label, rows.iter().map(of_row));
-    Panel::of_cells(x, y, group.iter().map(cell).collect())
+    Panel::of_cells(x, y, cells.iter().map(cell).collect())
 }

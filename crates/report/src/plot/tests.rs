@@ -103,6 +103,41 @@ fn the_database_is_compared_with_what_its_device_counted() {
 }
 
 #[test]
+fn surfaces_pool_repeats_and_separate_mixes() {
+    let mut run = Run::new(synthetic::run());
+    let mut index = 0;
+    let mut measured = |mix: Mix, size: u64, depth: u32, rate: f64| {
+        let task = synthetic::file("load", mix, Access::Random, size, depth);
+        let mut loads = vec![(OpKind::Read, rate, 90_000.0, size, 0)];
+        if mix != Mix::Read {
+            loads.push((OpKind::Write, rate, 900_000.0, size, 0));
+        }
+        run.phases.push(synthetic::phase(index, task, &loads));
+        index += 1;
+    };
+    for size in [4096, 8192] {
+        for mix in [Mix::Read, Mix::ReadPercent(50)] {
+            // Three windows of the same load.
+            [900.0, 1000.0, 1100.0].into_iter().for_each(|rate| measured(mix, size, 1, rate));
+            measured(mix, size, 4, 3000.0);
+        }
+    }
+    let chart = chart(&[run], PlotKind::Surface).unwrap();
+    let labels: Vec<_> =
+        chart.panels.iter().map(|panel| panel.y.label.split(", run").next().unwrap()).collect();
+    let label = |of: &str| format!("size; operations per second of {of}");
+    assert_eq!(labels, [label("read, 100 % reads"), label("read, 50 % reads"), label("write")]);
+    for panel in &chart.panels {
+        let mut places: Vec<String> =
+            panel.cells.iter().map(|cell| format!("{:?} {:?}", cell.x, cell.y)).collect();
+        places.sort();
+        places.dedup();
+        assert_eq!((panel.cells.len(), places.len()), (4, 4), "{panel:?}");
+        assert_eq!(panel.cells[0].value, "1,000", "the mean of its repeats");
+    }
+}
+
+#[test]
 fn every_kind_is_drawn_as_before() {
     let runs = [run("20261123T060000-1", 0, 1.0), run("20261123T070000-2", 3_600_000_000_000, 1.2)];
     for (name, kind) in [

@@ -1,5 +1,7 @@
 //! The options that are about the run as a whole rather than about a job.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use iolite_model::{Bytes, Nanos};
 
 use super::{Action, Eta, Formats, IdleProfile, Invocation, OutputFormat};
@@ -178,6 +180,16 @@ pub(super) const OPTIONS: &[General] = &[
     with("keep-free", "SIZE", "Free space that the files of the jobs leave (iolite only)", |to, text| {
         put(&mut to.keep_free, size(text)?)
     }),
+    with(
+        "prometheus",
+        "ADDRESS",
+        "Serve current values at http://ADDRESS/metrics; a port, or HOST:PORT (iolite only)",
+        |to, text| {
+            let address = listen_address(text);
+            let wrong = || OptionError::refused("it is no address", "a port or HOST:PORT, for example 9464");
+            put(&mut to.prometheus, address.ok_or_else(wrong)?)
+        },
+    ),
     with("inflate-log", "FILE", "Decompress a log and print it", |to, text| {
         let path = needed(text)?.into();
         act(to, Action::InflateLog(path))
@@ -200,6 +212,14 @@ pub(super) const OPTIONS: &[General] = &[
 fn size(text: &str) -> Result<Bytes> {
     let bytes = OptionValue { text: Some(text), kb_base: 1024 }.integer(0, i64::MAX)?;
     Ok(Bytes(bytes.unsigned_abs()))
+}
+
+/// Where to listen: a port of the loopback interface, or an address with its port.
+pub fn listen_address(text: &str) -> Option<SocketAddr> {
+    match text.trim_start_matches(':').parse::<u16>() {
+        Ok(port) => Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        Err(_) => text.parse().ok(),
+    }
 }
 
 fn remote() -> OptionError {
