@@ -5,8 +5,10 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{IOLITE, TestDirectory, is_zombie, json, stderr};
@@ -207,6 +209,57 @@ fn in_postgresql() {
             holder: "application psql",
         },
     );
+}
+
+/// Reads a file past the page cache until it is told to end.
+fn read_beside(directory: &std::path::Path, end: &AtomicBool) {
+    let path = directory.join("neighbour");
+    fs::write(&path, vec![7; 8 << 20]).unwrap();
+    let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
+    let file = fs::File::options().read(true).custom_flags(direct).open(&path).unwrap();
+    file.sync_all().unwrap();
+    let mut memory = vec![0_u8; (1 << 20) + 4096];
+    let start = memory.as_ptr().align_offset(4096);
+    while !end.load(Ordering::Relaxed) {
+        (0..8).for_each(|mib| file.read_exact_at(&mut memory[start..start + (1 << 20)], mib << 20).unwrap());
+    }
+}
+
+/// However much others read from the device meanwhile, a server that has it all in memory is stamped so.
+#[test]
+fn a_cached_server_beside_a_neighbour_is_stamped_cached() {
+    let Some(subject) = Subject::server("postgres", |_, _| 0) else { return };
+    let beside = tempfile::tempdir().unwrap();
+    let storage = iolite_observe::storage(beside.path()).unwrap();
+    let accounted = matches!(storage.filesystem.kind.as_str(), "ext4" | "xfs");
+    if !accounted || storage.leaves().next().is_none() || fs::read_to_string("/proc/self/io").is_err() {
+        return println!("skipped: I/O of tasks is not accounted here");
+    }
+    subject.done("ranread", "setup", &["--size", "4MiB"]);
+    let read = |iterations: &str| {
+        subject.run("ranread", &["--through-buffers", "--jobs", "2", "--iterations", iterations])["phase"]["cache"]
+            .clone()
+    };
+    // Now all blocks are in the server's buffers.
+    read("10000");
+    let end = AtomicBool::new(false);
+    let cache = std::thread::scope(|scope| {
+        scope.spawn(|| read_beside(beside.path(), &end));
+        let cache = read("60000");
+        end.store(true, Ordering::Relaxed);
+        cache
+    });
+    assert_eq!(cache["stamp"], "cached", "{cache}");
+    let (own, requested) = (bytes(&cache, "own_read"), bytes(&cache, "requested_read"));
+    assert!(own < requested / 50 && bytes(&cache, "device_read") > own, "{cache}");
+    // What comes from the device is the server's own, as far as the page cache has not kept it.
+    let cache = subject.run("ranread", &["--jobs", "2", "--iterations", "2000"])["phase"]["cache"].clone();
+    assert!(bytes(&cache, "own_read") > 0, "{cache}");
+    subject.done("ranread", "purge", &[]);
+}
+
+fn bytes(cache: &Value, name: &str) -> u64 {
+    cache[format!("{name}_bytes")].as_u64().unwrap()
 }
 
 fn mariadb(url: &str, statements: &[&str]) -> Command {

@@ -204,6 +204,33 @@ fn formatted(place: &TestDirectory, kind: &str, size: u64) -> Option<(Mount, Loo
     Some((mount, device, at.join("data")))
 }
 
+/// Has it compressed by btrfs, which stores it in less than half of its blocks: the text of numbers.
+#[test]
+fn a_file_that_btrfs_compresses_is_stamped_so() {
+    let place = TestDirectory::new();
+    if !is_root() || !accounts_io() {
+        return skip("root is needed, for a loop device").unwrap_or_default();
+    }
+    let Some(device) = Loop::new(&place, 256 << 20) else { return };
+    match Command::new("mkfs.btrfs").arg("-q").arg(&device.0).output() {
+        Ok(output) if output.status.success() => {}
+        other => return skip(&format!("mkfs.btrfs: {other:?}")).unwrap_or_default(),
+    }
+    let at = place.root.path().join("mounted");
+    let Some(_mount) = Mount::new(&["-t", "btrfs", "-o", "compress-force=zstd", &device.0], &at) else {
+        return;
+    };
+    let text: String = (0..SIZE / 8).map(|number| format!("{number:7} ")).collect();
+    let path = at.join("text");
+    fs::write(&path, text).unwrap();
+    let file = File::open(&path).unwrap();
+    file.sync_all().unwrap();
+    iolite_sys::page_cache::evict(&file, 0, SIZE as u64).unwrap();
+    let name = format!("--filename={}", path.display());
+    let cache = cache_of(&place, &[&name, "--rw=randread"]);
+    assert_eq!((&cache["stamp"], cache["compressed"].as_f64()), (&"compressed".into(), Some(1.0)), "{cache}");
+}
+
 fn on_loop(kind: &str, size: u64) {
     let place = TestDirectory::new();
     if !is_root() || !accounts_io() {
@@ -266,6 +293,55 @@ fn what_lays_out_a_file_is_no_part_of_the_phase() {
     }
     let cache = cache_of(&place, &["--rw=randwrite", "--overwrite=1"]);
     assert_eq!(cache["stamp"], "cached", "dirty pages at the end: {cache}");
+}
+
+/// A layout that completes a file moves less than half of what the phase does.
+#[test]
+fn what_completes_a_file_is_no_part_of_the_phase() {
+    let place = TestDirectory::new();
+    if !accounts_io() || iolite_observe::storage(&place.data()).unwrap().leaves().next().is_none() {
+        return;
+    }
+    fs::write(place.data().join("part"), vec![7; SIZE / 4 * 3]).unwrap();
+    File::open(place.data().join("part")).unwrap().sync_all().unwrap();
+    let cache = cache_of(&place, &["--filename=part", "--rw=randwrite", "--overwrite=1"]);
+    assert_eq!(cache["stamp"], "cached", "dirty pages at the end: {cache}");
+}
+
+#[test]
+fn a_file_of_zeros_is_stamped_so() {
+    let place = TestDirectory::new();
+    let path = place.data().join("zeros");
+    fs::write(&path, vec![0; SIZE]).unwrap();
+    File::open(&path).unwrap().sync_all().unwrap();
+    for direct in ["--direct=0", "--direct=1"] {
+        let cache = cache_of(&place, &["--filename=zeros", "--rw=randread", direct]);
+        assert_eq!((&cache["stamp"], cache["zeros"].as_f64()), (&"zeros".into(), Some(1.0)), "{cache}");
+    }
+    // Who only writes has no reads that could need no medium.
+    let cache = cache_of(&place, &["--filename=zeros", "--rw=randwrite", "--direct=1"]);
+    assert!(cache["zeros"].is_null() && cache["stamp"] != "zeros", "{cache}");
+}
+
+#[test]
+fn a_trimmed_device_is_stamped_so() {
+    let place = TestDirectory::new();
+    if !is_root() {
+        return skip("root is needed, for a loop device").unwrap_or_default();
+    }
+    let Some(device) = Loop::new(&place, SIZE as u64) else { return };
+    let name = format!("--filename={}", device.0);
+    let read = || cache_of(&place, &[&name, "--rw=randread", "--direct=1"]);
+    cache_of(&place, &[&name, "--rw=write", "--direct=1", "--allow-overwrite"]);
+    let cache = read();
+    assert_eq!(cache["zeros"].as_f64(), Some(0.0), "{cache}");
+    assert_ne!(cache["stamp"], "zeros", "{cache}");
+    match Command::new("blkdiscard").arg(&device.0).output() {
+        Ok(output) if output.status.success() => {}
+        other => return skip(&format!("blkdiscard: {other:?}")).unwrap_or_default(),
+    }
+    let cache = read();
+    assert_eq!((&cache["stamp"], cache["zeros"].as_f64()), (&"zeros".into(), Some(1.0)), "{cache}");
 }
 
 #[test]

@@ -77,6 +77,9 @@ pub struct Files {
     pub log: Option<PathBuf>,
     /// Why they are not known, where the server is on this host and its kind has more than one reason.
     pub unseen: Option<Unseen>,
+    /// The process that, with its descendants, does the I/O on them: the server, or this program. `None` where this host or this
+    /// user does not see it.
+    pub process: Option<u32>,
 }
 
 /// A database instance: a server's database, or databases in a directory. Knows nothing of what a workload stores in it.

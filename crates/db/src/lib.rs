@@ -17,6 +17,8 @@ pub mod postgres;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod private;
 mod server;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod server_process;
 pub mod space;
 pub mod sqlite;
 mod started;

@@ -39,6 +39,13 @@ pub struct Cache {
     /// Share of the target's span that is stored compressed (0 to 1). `None` where it is not known.
     #[serde(default)]
     pub compressed: Option<f64>,
+    /// Share of the target's span that holds nothing but zeros (0 to 1), by samples taken before the reads. `None` where none were
+    /// taken: in phases that read nothing, and of targets in which an earlier phase of the run found data.
+    #[serde(default)]
+    pub zeros: Option<f64>,
+    /// Whether a server does the I/O whose processes may not be counted: then nothing that the devices read can be attributed to it.
+    #[serde(default)]
+    pub unattributed: bool,
     /// Whether direct I/O is known to bypass memory on this file system: by its type, or because it reports the alignment that
     /// direct I/O needs (statx(2), STATX_DIOALIGN). Others accept O_DIRECT and may serve from memory.
     #[serde(default)]
@@ -59,6 +66,8 @@ pub enum CacheStamp {
     Unwritten(f64),
     /// This share of what was read (0 to 1) is stored compressed: the device read less than was requested.
     Compressed(f64),
+    /// This share of what was read (0 to 1) is zeros, which a trimmed device or a thin volume need not store.
+    Zeros(f64),
     /// Others used the device meanwhile, and their I/O cannot be distinguished.
     OtherIo,
     /// There is no block device beneath, or it keeps no counters.
@@ -71,6 +80,9 @@ impl Cache {
 
     /// A device that read this much more than was requested has done so for others, where that cannot be distinguished.
     const FOREIGN: f64 = 1.25;
+
+    /// Share of zeros from which on the reads say little of the medium. Below, they are the empty blocks of a file with data.
+    const ZEROS: f64 = 0.5;
 
     /// I/O beyond what was requested that needs no explanation: metadata of the file system.
     const METADATA: u64 = 1 << 20;
@@ -95,9 +107,18 @@ impl Cache {
         if let Some(share) = noticeable(self.compressed) {
             return CacheStamp::Compressed(share);
         }
+        if let Some(share) = self.zeros.filter(|&share| share >= Self::ZEROS) {
+            return CacheStamp::Zeros(share);
+        }
         let requested = self.requested_read.0;
         match (self.device_read, self.own_read) {
             (Some(device), Some(own)) => stamp_of(requested, device.0.min(own.0)),
+            // However much it was, others may have read it. Only that nobody read anything is known.
+            (Some(device), None)
+                if self.unattributed && device.0 as f64 >= requested as f64 * Self::TOLERANCE =>
+            {
+                CacheStamp::OtherIo
+            }
             (Some(device), None) if beyond(device.0, requested) => CacheStamp::OtherIo,
             (Some(device), None) => stamp_of(requested, device.0),
             // Without a device to ask, what was in the page cache beforehand cannot have come from one.
@@ -150,8 +171,8 @@ fn stamp_of_share(reached: f64) -> CacheStamp {
 }
 
 impl CacheStamp {
-    /// Without its share: `device`, `partly cached`, `cached`, `unwritten`, `compressed`, `unknown (other I/O on the device)`,
-    /// `unknown`.
+    /// Without its share: `device`, `partly cached`, `cached`, `unwritten`, `compressed`, `zeros`,
+    /// `unknown (other I/O on the device)`, `unknown`.
     pub const fn name(self) -> &'static str {
         match self {
             CacheStamp::Device => "device",
@@ -159,17 +180,19 @@ impl CacheStamp {
             CacheStamp::Cached => "cached",
             CacheStamp::Unwritten(_) => "unwritten",
             CacheStamp::Compressed(_) => "compressed",
+            CacheStamp::Zeros(_) => "zeros",
             CacheStamp::OtherIo => "unknown (other I/O on the device)",
             CacheStamp::Unknown => "unknown",
         }
     }
 
-    /// The share (0 to 1) that is cached, unwritten or compressed, where the stamp has one.
+    /// The share (0 to 1) that is cached, unwritten, compressed or zeros, where the stamp has one.
     pub const fn share(self) -> Option<f64> {
         match self {
             CacheStamp::PartlyCached(share)
             | CacheStamp::Unwritten(share)
-            | CacheStamp::Compressed(share) => Some(share),
+            | CacheStamp::Compressed(share)
+            | CacheStamp::Zeros(share) => Some(share),
             CacheStamp::Device | CacheStamp::Cached | CacheStamp::OtherIo | CacheStamp::Unknown => None,
         }
     }
@@ -182,8 +205,12 @@ impl CacheStamp {
             CacheStamp::Cached => "memory served it, not the device",
             CacheStamp::Unwritten(_) => "no device has to read what was never written: fill the target first",
             CacheStamp::Compressed(_) => "the device read less than requested: use incompressible data",
+            CacheStamp::Zeros(_) => {
+                "a trimmed device or a thin volume stores no zeros: fill the target with other data first"
+            }
             CacheStamp::OtherIo => {
-                "its I/O cannot be distinguished from that of other programs: repeat when the device is idle"
+                "its I/O cannot be distinguished from that of other programs: repeat when the device is idle; the I/O of a database \
+                 server on this host is counted for root and for the server's own user"
             }
             CacheStamp::Unknown => "no device counters show whether it was reached",
         }
@@ -239,7 +266,17 @@ mod tests {
     }
 
     #[test]
+    fn of_a_server_that_may_not_be_counted_only_rest_is_known() {
+        let stamp = |device| Cache { unattributed: true, ..reads(1000, device) }.stamp();
+        // Cached, beside a neighbour that happened to read as much as was requested.
+        assert_eq!([stamp(Some(980)), stamp(Some(1100)), stamp(Some(400))], [CacheStamp::OtherIo; 3]);
+        assert_eq!((stamp(Some(10)), stamp(None)), (CacheStamp::Cached, CacheStamp::Unknown));
+    }
+
+    #[test]
     fn what_no_device_has_to_read_is_stamped_so() {
+        let zeros = |share| Cache { zeros: Some(share), ..reads(1000, Some(1000)) }.stamp().to_string();
+        assert_eq!([zeros(0.4), zeros(0.95)], ["device", "zeros (95 %)"]);
         let hole = Cache { unwritten: Some(0.5), ..reads(1000, Some(500)) };
         assert_eq!(hole.stamp().to_string(), "unwritten (50 %)");
         let packed = Cache { compressed: Some(1.0), unwritten: Some(0.01), ..reads(1000, Some(60)) };

@@ -28,6 +28,8 @@ pub enum Event {
     Database(Box<DatabaseFacts>),
     /// What the phase's operations on a database took; comes before the phase's end.
     DatabaseUse(Box<DatabaseUse>),
+    /// A phase's target and its workers are ready, and nothing of it has been done yet. Is not stored.
+    PhaseReady(u32),
     /// A phase's target and its workers are ready: its time counts from now on, or from the end of its delay.
     PhaseReleased(PhaseRelease),
     /// An interval of the running phase is complete.

@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, StatxFlags};
 
 use crate::leaf_counters::LeafCounters;
 use crate::process_io::ProcessIo;
+use crate::zeros::zero_share;
 
 /// File systems whose I/O is submitted by the task that asks for it, so that the kernel accounts it to that task, and whose
 /// direct I/O is direct. ZFS, NFS, FUSE, virtiofs and 9p are not among them.
@@ -20,6 +21,8 @@ const ACCOUNTED: [&str; 8] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "o
 pub struct CacheProbe<'a> {
     counters: Option<&'a LeafCounters>,
     storage: Option<&'a Storage>,
+    /// The process whose I/O, with that of its descendants, is the phase's; `None` where it is not known.
+    process: Option<u32>,
     /// The target's first bytes: a file and the length of its span.
     target: Option<(File, u64)>,
     start: Counts,
@@ -28,6 +31,9 @@ pub struct CacheProbe<'a> {
     dirty: u64,
     unwritten: Option<f64>,
     compressed: Option<f64>,
+    /// Whether the target is to be sampled for zeros.
+    samples: bool,
+    zeros: Option<f64>,
     synchronised: bool,
 }
 
@@ -45,6 +51,7 @@ impl<'a> CacheProbe<'a> {
         let mut probe = CacheProbe {
             counters,
             storage: None,
+            process: Some(std::process::id()),
             target: None,
             start: Counts::default(),
             release: None,
@@ -52,6 +59,8 @@ impl<'a> CacheProbe<'a> {
             dirty: 0,
             unwritten: None,
             compressed: None,
+            samples: false,
+            zeros: None,
             synchronised: false,
         };
         probe.examine(target.and_then(|(file, length)| Some((file.try_clone().ok()?, length))));
@@ -68,20 +77,41 @@ impl<'a> CacheProbe<'a> {
         self
     }
 
+    /// The I/O is that of this process and its descendants, a database server for example, in place of this program's. `None`
+    /// where it is not known who does it: then what the devices read is not attributed to anybody.
+    #[must_use]
+    pub fn of(mut self, process: Option<u32>) -> CacheProbe<'a> {
+        self.process = process;
+        self.start = self.count();
+        self
+    }
+
+    /// The phase reads: its target is sampled for zeros, a file when the phase is released, and a block device (with its length in
+    /// bytes) at once, before the phase opens it.
+    #[must_use]
+    pub fn sampling(mut self, device: Option<(File, u64)>) -> CacheProbe<'a> {
+        self.samples = true;
+        self.zeros = device.and_then(|(device, length)| zero_share(&device, length));
+        self.start = self.count();
+        self
+    }
+
     /// Whatever this program writes, it synchronises before the phase ends: nothing of it is dirty then.
     #[must_use]
     pub fn synchronised(self) -> CacheProbe<'a> {
         CacheProbe { synchronised: true, ..self }
     }
 
-    /// The phase is released now: what was counted until here created its target, which is this one.
+    /// The phase is ready, and not released yet: what was counted until here created its target, which is this one, or laid it out.
     pub fn release(&mut self, target: Option<(File, u64)>) {
-        // First: the phase goes on meanwhile.
-        self.release = Some(self.count());
-        let before = self.resident;
         self.examine(target);
-        // What has been read since the release was not there before it.
-        self.resident = before.into_iter().chain(self.resident).reduce(f64::min);
+        if let Some((file, length)) = self.target.as_ref().filter(|_| self.samples) {
+            // What was never written is zeros without being read.
+            let unwritten = self.unwritten.unwrap_or(0.0) > 0.5;
+            self.zeros = self.zeros.or_else(|| if unwritten { None } else { zero_share(file, *length) });
+        }
+        // Last: looking at the target must not come between the counters and the phase.
+        self.release = Some(self.count());
     }
 
     fn examine(&mut self, target: Option<(File, u64)>) {
@@ -97,8 +127,11 @@ impl<'a> CacheProbe<'a> {
     }
 
     fn count(&self) -> Counts {
-        let own =
-            self.storage.filter(|storage| is_accounted(storage)).and_then(|_| ProcessIo::of_this_program());
+        let own = self
+            .storage
+            .filter(|storage| is_accounted(storage))
+            .and(self.process)
+            .and_then(ProcessIo::of_tree);
         Counts { device: self.counters.and_then(|counters| counters.read().ok()), own }
     }
 
@@ -109,8 +142,8 @@ impl<'a> CacheProbe<'a> {
     pub fn finish(self, requested_read: Bytes, requested_written: Bytes) -> Cache {
         let end = self.count();
         let dirty = self.target.as_ref().map(|(file, length)| page_cache::dirty_bytes(file, 0, *length));
-        let read = self.moved(&end, requested_read, |counters| counters.read, |own| own.read);
-        let written = self.moved(&end, requested_written, |counters| counters.written, |own| own.written);
+        let read = self.moved(&end, |counters| counters.read, |own| own.read);
+        let written = self.moved(&end, |counters| counters.written, |own| own.written);
         // Without the target's dirty pages, what was dirtied cannot be distinguished from what was written.
         let dirty = dirty.or_else(|| self.synchronised.then_some(Ok(0)));
         let own_written = dirty
@@ -128,29 +161,24 @@ impl<'a> CacheProbe<'a> {
             resident_after: self.target.as_ref().and_then(|(file, length)| resident_share(file, *length)),
             unwritten: self.unwritten,
             compressed: self.compressed,
+            zeros: self.zeros,
+            unattributed: self.process != Some(std::process::id()) && read.own.is_none(),
             direct_confirmed: self.direct_confirmed(),
         }
     }
 
-    /// Bytes moved since the release where the target was created or read before it, else since the start: the first operations
-    /// come before the release is heard of, and must not be lost.
+    /// Bytes moved since the release, where the phase has one, else since the start.
     fn moved(
         &self,
         end: &Counts,
-        requested: Bytes,
         of_device: fn(DeviceCounters) -> Bytes,
         of_own: fn(ProcessIo) -> Bytes,
     ) -> Moved {
-        let between = |from: &Counts, to: &Counts| Moved {
-            device: to.device.zip(from.device).map(|(to, from)| of_device(to.since(from))),
-            own: to.own.zip(from.own).map(|(to, from)| of_own(to.since(from))),
-        };
-        let all = between(&self.start, end);
-        let Some(release) = &self.release else { return all };
-        let before = between(&self.start, release);
-        let span = self.target.as_ref().map_or(requested.0 / 25, |(_, length)| *length);
-        let much = before.own.or(before.device).is_some_and(|bytes| bytes.0 > span / 2);
-        if much { between(release, end) } else { all }
+        let from = self.release.as_ref().unwrap_or(&self.start);
+        Moved {
+            device: end.device.zip(from.device).map(|(to, from)| of_device(to.since(from))),
+            own: end.own.zip(from.own).map(|(to, from)| of_own(to.since(from))),
+        }
     }
 
     /// This program's own reads, where they show what the leaf devices did for it. Beneath a loop device the kernel reads on its
@@ -196,33 +224,35 @@ fn resident_share(file: &File, length: u64) -> Option<f64> {
     Some(resident as f64 / length as f64)
 }
 
-/// Passes events on, and notifies a probe when the first phase is released.
+/// Passes events on, and notifies a probe when the first phase is about to be released.
 pub struct ReleaseWatch<'w, 'p, S: Sink + ?Sized> {
     sink: &'w mut S,
     probe: &'w mut CacheProbe<'p>,
-    target: Option<FindTarget<'w>>,
+    target: FindTarget<'w>,
+    released: bool,
 }
 
-/// Finds the file of a phase, with the length of its span in bytes, once it is there.
-type FindTarget<'w> = Box<dyn FnOnce() -> Option<(File, u64)> + Send + 'w>;
+/// Finds the file of a phase, with the length of its span in bytes, where it is there.
+type FindTarget<'w> = Box<dyn Fn() -> Option<(File, u64)> + Send + 'w>;
 
 impl<'w, 'p, S: Sink + ?Sized> ReleaseWatch<'w, 'p, S> {
     /// Passes events on to `sink`. `target` is asked for the phase's file when it has been created.
     pub fn new(
         sink: &'w mut S,
         probe: &'w mut CacheProbe<'p>,
-        target: impl FnOnce() -> Option<(File, u64)> + Send + 'w,
+        target: impl Fn() -> Option<(File, u64)> + Send + 'w,
     ) -> ReleaseWatch<'w, 'p, S> {
-        ReleaseWatch { sink, probe, target: Some(Box::new(target)) }
+        ReleaseWatch { sink, probe, target: Box::new(target), released: false }
     }
 }
 
 impl<S: Sink + ?Sized> Sink for ReleaseWatch<'_, '_, S> {
     fn event(&mut self, event: &Event) {
-        if matches!(event, Event::PhaseReleased(_))
-            && let Some(find) = self.target.take()
-        {
-            self.probe.release(find());
+        match event {
+            // Of tasks that start together, the last one that is ready counts: others prepare until then.
+            Event::PhaseReady(_) if !self.released => self.probe.release((self.target)()),
+            Event::PhaseReleased(_) => self.released = true,
+            _ => {}
         }
         self.sink.event(event);
     }
@@ -230,6 +260,7 @@ impl<S: Sink + ?Sized> Sink for ReleaseWatch<'_, '_, S> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
     use std::path::Path;
     use std::sync::{Mutex, PoisonError};
 
@@ -293,6 +324,45 @@ mod tests {
             return eprintln!("skipped: I/O of tasks is not accounted here");
         }
         assert_eq!(cache.stamp(), CacheStamp::Cached, "{cache:?}");
+    }
+
+    #[test]
+    fn a_part_of_the_target_that_was_laid_out_is_not_the_phases() {
+        let _own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let (storage, directory) = (here(), tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap());
+        let file = File::create_new(directory.path().join("partly")).unwrap();
+        let write = |offset: u64, length: u64| {
+            file.write_all_at(&vec![1; length as usize], offset).unwrap();
+            file.sync_data().unwrap();
+        };
+        write(0, LENGTH / 4 * 3);
+        let mut probe = CacheProbe::start(None, Some((&file, LENGTH))).on(&storage);
+        // The last quarter completes it; the phase then rewrites another.
+        write(LENGTH / 4 * 3, LENGTH / 4);
+        probe.release(Some((file.try_clone().unwrap(), LENGTH)));
+        write(0, LENGTH / 4);
+        let cache = probe.finish(Bytes(0), Bytes(LENGTH / 4));
+        match cache.own_written {
+            Some(written) => assert!((LENGTH / 4..LENGTH / 2).contains(&written.0), "{cache:?}"),
+            None => eprintln!("skipped: I/O of tasks is not accounted here"),
+        }
+    }
+
+    #[test]
+    fn io_of_a_process_that_is_not_known_is_attributed_to_nobody() {
+        let storage = here();
+        let of = |process| CacheProbe::start(None, None).on(&storage).of(process).finish(Bytes(1), Bytes(0));
+        assert!(of(None).unattributed && of(Some(u32::MAX)).unattributed);
+        assert!(!of(Some(std::process::id())).unattributed);
+        // Another one's is counted where it may be.
+        let mut other =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let counted = of(Some(other.id()));
+        drop(other.stdin.take());
+        other.wait().unwrap();
+        if of(Some(std::process::id())).own_read.is_some() {
+            assert_eq!((counted.own_read, counted.unattributed), (Some(Bytes(0)), false));
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod scheduler;
 mod storage;
 mod sysfs;
 mod wear;
+mod zeros;
 
 pub use beneath::storage_beneath;
 pub use cache::{CacheProbe, ReleaseWatch};

@@ -209,6 +209,7 @@ impl Sink for Live {
             Event::RunEnded(_) => self.finish(),
             Event::RunStarted(_)
             | Event::Calibrated(_)
+            | Event::PhaseReady(_)
             | Event::PhaseReleased(_)
             | Event::Database(_)
             | Event::DatabaseUse(_)

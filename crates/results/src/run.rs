@@ -154,7 +154,7 @@ impl Sink for Run {
             Event::RunEnded(ending) => self.ending = Some(ending.clone()),
             Event::Reading(reading) => self.readings.add(reading),
             // Logs of operations go to files, and the totals of single workers are read from the store.
-            Event::Operations(_) | Event::Worker(_) => {}
+            Event::Operations(_) | Event::Worker(_) | Event::PhaseReady(_) => {}
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The life of a phase: announced, probed, run, ended.
 
 use std::fs::File;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -42,7 +43,13 @@ impl Session<'_> {
             target.as_ref().map(|(file, span)| (file, *span)),
         )
         .on(&storage);
-        let mut events = ReleaseWatch::new(&mut self.events, &mut probe, move || open(&path?, reach));
+        let samples =
+            !idle && tasks.iter().any(reads) && !path.as_ref().is_some_and(|path| self.holds_data(path));
+        if samples {
+            probe = probe.sampling(path.as_deref().and_then(|path| open_device(path, reach)));
+        }
+        let find = || path.as_deref().and_then(|path| open(path, reach));
+        let mut events = ReleaseWatch::new(&mut self.events, &mut probe, find);
         let run = run_set(tasks, first, &mut self.scratch, self.clock, self.control, &mut events);
         drop(events);
         let requested: Vec<_> = infos.iter().map(|info| self.run().requested(info.index)).collect();
@@ -50,6 +57,9 @@ impl Session<'_> {
         let sum = |each: &[Bytes]| Bytes(each.iter().map(|bytes| bytes.0).sum());
         // Tasks that run together share the device: what it counted is reported for all of them.
         let cache = probe.finish(sum(&read), sum(&written));
+        if let Some(path) = path {
+            self.note_contents(path, tasks, &cache);
+        }
         self.take_from_allowance(tasks, &written);
         // Only now: what is read to be verified is not what was measured.
         match run.map(Measured::verify) {
@@ -162,6 +172,20 @@ impl Session<'_> {
         paths.all(|path| path.as_ref() == Some(&first)).then_some(first)
     }
 
+    /// Whether an earlier phase has found data in a target.
+    fn holds_data(&self, path: &PathBuf) -> bool {
+        self.with_data.contains(path)
+    }
+
+    /// Notes what a phase has found in its target, so that it is sampled once and not before each of many phases.
+    fn note_contents(&mut self, path: PathBuf, tasks: &[JobTask], cache: &Cache) {
+        if tasks.iter().any(|task| matches!(task, JobTask::Io(task) if task.mix.trims())) {
+            self.with_data.remove(&path);
+        } else if cache.zeros.is_some_and(|share| share < NEARLY_NO_ZEROS) {
+            self.with_data.insert(path);
+        }
+    }
+
     fn path_of(&self, task: &JobTask) -> Option<PathBuf> {
         let JobTask::Io(task) = task else { return None };
         match &task.target {
@@ -191,6 +215,14 @@ fn phase_end(phase: u32, outcome: &Outcome, cache: Cache) -> PhaseEnd {
     }
 }
 
+/// Share of zeros below which a target is not sampled again.
+const NEARLY_NO_ZEROS: f64 = 0.1;
+
+/// Whether a task reads its target.
+fn reads(task: &JobTask) -> bool {
+    matches!(task, JobTask::Io(task) if task.mix.reads())
+}
+
 /// How far into their file tasks reach: what lies beyond (allocated, never written) says nothing about what they read.
 fn reach(tasks: &[JobTask]) -> u64 {
     let of = |task: &JobTask| match task {
@@ -210,6 +242,15 @@ fn reach(tasks: &[JobTask]) -> u64 {
 fn open(path: &Path, reach: u64) -> Option<(File, u64)> {
     let length = std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?.len();
     Some((File::open(path).ok()?, length.min(reach)))
+}
+
+/// A block device, and its length as far as tasks `reach`. It does not stay open during the phase: who closes a device last writes
+/// and drops its pages.
+fn open_device(path: &Path, reach: u64) -> Option<(File, u64)> {
+    std::fs::metadata(path).ok().filter(|metadata| metadata.file_type().is_block_device())?;
+    let file = File::open(path).ok()?;
+    let length = iolite_sys::device::size_of(&file).ok()?;
+    Some((file, length.min(reach)))
 }
 
 #[cfg(test)]

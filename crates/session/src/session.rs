@@ -1,5 +1,8 @@
 //! One run: what it owns, and its phases.
 
+use std::collections::HashSet;
+use std::path::PathBuf;
+
 use iolite_engine::{Control, Scratch, make_ready};
 use iolite_model::{Concluded, Ending, Event, JobTask, Nanos, RunInfo, Sink, Warning};
 use iolite_observe::{LeafCounters, RunClock, Schedule, host_probes};
@@ -22,6 +25,8 @@ pub struct Session<'a> {
     pub(crate) counters: Option<LeafCounters>,
     /// What may still be written, where that is limited.
     pub(crate) allowance: Option<WriteAllowance>,
+    /// Targets in which a phase has found data, and hardly any zeros.
+    pub(crate) with_data: HashSet<PathBuf>,
 }
 
 impl<'a> Session<'a> {
@@ -61,7 +66,16 @@ impl<'a> Session<'a> {
         let started = clock.now();
         let probes = host_probes(Some(&info.storage));
         events.sample(probes, schedule, RunClock { clock, origin: started });
-        Ok(Session { control, events, clock, started, scratch, counters, allowance: None })
+        Ok(Session {
+            control,
+            events,
+            clock,
+            started,
+            scratch,
+            counters,
+            allowance: None,
+            with_data: HashSet::new(),
+        })
     }
 
     /// What has happened so far.

@@ -190,6 +190,8 @@ fn both(one: Cache, other: Cache) -> Cache {
         own_written: sum(one.own_written, other.own_written),
         unwritten: max(one.unwritten, other.unwritten),
         compressed: max(one.compressed, other.compressed),
+        zeros: max(one.zeros, other.zeros),
+        unattributed: one.unattributed || other.unattributed,
         direct_confirmed: one.direct_confirmed && other.direct_confirmed,
     }
 }

@@ -58,8 +58,9 @@ impl Recording {
             Event::PhaseStarted(phase) => row.phase_started(phase),
             Event::Interval(interval) => row.interval(interval),
             Event::PhaseReleased(release) => row.phase_released(release),
-            // Logs of operations go to files of their own: a row each would be slower than the operation.
-            Event::Operations(_) => return Ok(()),
+            // Logs of operations go to files of their own: a row each would be slower than the operation. Of a phase that is
+            // ready, the release is stored.
+            Event::Operations(_) | Event::PhaseReady(_) => return Ok(()),
             Event::Database(facts) => row.database(facts),
             Event::DatabaseUse(usage) => row.database_use(usage),
             Event::Worker(worker) => row.worker(worker),
@@ -302,7 +303,8 @@ impl Row<'_> {
                     requested_written_bytes = :requested_written, device_read_bytes = :device_read,
                     device_written_bytes = :device_written, own_read_bytes = :own_read,
                     own_written_bytes = :own_written, resident_before = :before, resident_after = :after,
-                    unwritten = :unwritten, compressed = :compressed, direct_confirmed = :confirmed,
+                    unwritten = :unwritten, compressed = :compressed, zeros = :zeros, unattributed = :unattributed,
+                    direct_confirmed = :confirmed,
                     stamp = :stamp, rate_asked = :asked, rate_achieved = :achieved, rate_kept = :kept,
                     verified_units = :units, verified_wrong = :wrong, verified_unknown = :unknown,
                     verified_unreadable = :unreadable, verified_incomplete = :incomplete,
@@ -327,6 +329,8 @@ impl Row<'_> {
                 ":after": cache.resident_after,
                 ":unwritten": cache.unwritten,
                 ":compressed": cache.compressed,
+                ":zeros": cache.zeros,
+                ":unattributed": cache.unattributed,
                 ":confirmed": cache.direct_confirmed,
                 ":stamp": cache.stamp().to_string(),
                 ":asked": rate.map(|rate| rate.asked.0),

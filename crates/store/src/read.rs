@@ -190,6 +190,8 @@ impl Store {
                 own_written: optional(self, row, "own_written_bytes")?.map(Bytes),
                 unwritten: self.get(row, "unwritten")?,
                 compressed: self.get(row, "compressed")?,
+                zeros: self.get(row, "zeros")?,
+                unattributed: self.get::<Option<bool>>(row, "unattributed")?.unwrap_or(false),
                 direct_confirmed: self.get::<Option<bool>>(row, "direct_confirmed")?.unwrap_or(false),
             },
             errors: self.errors(run, phase)?,

@@ -86,6 +86,8 @@ CREATE TABLE phase (
     resident_after          REAL,
     unwritten               REAL,
     compressed              REAL,
+    zeros                   REAL,
+    unattributed            INTEGER CHECK (unattributed IN (0, 1)),
     direct_confirmed        INTEGER CHECK (direct_confirmed IN (0, 1)),
     stamp                   TEXT,
     rate_asked              REAL,

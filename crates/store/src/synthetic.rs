@@ -179,6 +179,7 @@ fn end(phase: u32, seconds: u64, ending: Ending) -> Event {
             resident_before: Some(0.25),
             unwritten: Some(0.01),
             compressed: Some(0.005),
+            zeros: Some(0.125),
             direct_confirmed: true,
             ..Cache::default()
         },

@@ -30,6 +30,11 @@ pub(crate) fn conduct(
     sink: &mut dyn Sink,
 ) -> Result<Outcome, WorkersError> {
     let ready = prepare(group, control, transport);
+    if let Ok(true) = ready {
+        // Before the instant of the release is chosen, so that counters can be read between all that was prepared and the first
+        // operation, however long that takes.
+        sink.event(&Event::PhaseReady(group.phase));
+    }
     let origin = match (&ready, line) {
         (Ok(true), Some(line)) => line.wait(&|| control.interrupted()),
         (Ok(true), None) => (!control.interrupted()).then(|| group.clock.now()),

@@ -1,6 +1,7 @@
 //! What a server is and how it is set: version, page size, what a commit makes durable, where its files are.
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use iolite_model::{Bytes, Durability};
@@ -11,9 +12,10 @@ use super::connect::Target;
 use super::version::Version;
 use crate::error::{Error, Result};
 use crate::instance::{Description, Files};
+use crate::server_process;
 
 /// The settings that determine what we do and what the results say.
-const VARIABLES: [&str; 27] = [
+const VARIABLES: [&str; 28] = [
     "datadir",
     "hostname",
     "innodb_buffer_pool_size",
@@ -39,11 +41,12 @@ const VARIABLES: [&str; 27] = [
     "log_bin",
     "lower_case_table_names",
     "max_allowed_packet",
+    "pid_file",
     "sync_binlog",
     "wsrep_on",
 ];
 /// Those of them that say where and how we connect, and are no settings of a measurement.
-const UNSAID: [&str; 7] = [
+const UNSAID: [&str; 8] = [
     "datadir",
     "hostname",
     "innodb_data_home_dir",
@@ -51,6 +54,7 @@ const UNSAID: [&str; 7] = [
     "local_infile",
     "lower_case_table_names",
     "max_allowed_packet",
+    "pid_file",
 ];
 
 /// A server's version and settings.
@@ -247,12 +251,15 @@ impl Facts {
             return Files { here: target.is_local() && self.text("hostname") == here, ..Files::default() };
         }
         let log = base.join(Path::new(self.text("innodb_log_group_home_dir")));
+        let number = fs::read_to_string(base.join(self.text("pid_file"))).ok();
+        let process = number.and_then(|number| number.trim().parse().ok());
+        let process = process.and_then(|process| server_process::working_in(process, &base));
         // Where each table has a file of its own, it is under datadir, wherever InnoDB's common file is.
         let data = match self.is_on("innodb_file_per_table") {
             true => base,
             false => base.join(Path::new(self.text("innodb_data_home_dir"))),
         };
-        Files { here: true, data: Some(data), log: log.is_dir().then_some(log), unseen: None }
+        Files { here: true, data: Some(data), log: log.is_dir().then_some(log), unseen: None, process }
     }
 }
 

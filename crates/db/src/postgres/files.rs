@@ -13,6 +13,7 @@ use super::connect::Target;
 use super::failure;
 use crate::error::{Error, Result};
 use crate::instance::{Files, Unseen};
+use crate::server_process;
 
 /// The server's directories on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,9 +101,20 @@ pub(super) fn files(target: &Target) -> Result<Files> {
         return Ok(Files::default());
     }
     Ok(match look(target, &mut client)? {
-        Ok(place) => Files { here: true, data: Some(place.data), log: Some(place.log), unseen: None },
+        Ok(place) => {
+            let process = postmaster(target, &mut client, &place.directory)?;
+            Files { here: true, data: Some(place.data), log: Some(place.log), unseen: None, process }
+        }
         Err(unseen) => Files { here: true, unseen: Some(unseen), ..Files::default() },
     })
+}
+
+/// The process that all others of the server descend from: the parent of this session's.
+fn postmaster(target: &Target, client: &mut Client, directory: &Path) -> Result<Option<u32>> {
+    let row = client.query_one("SELECT pg_backend_pid()", &[]);
+    let session: i32 = row.map_err(|e| target.failed("ask for the process of", e))?.get(0);
+    let parent = server_process::parent_of(session.unsigned_abs());
+    Ok(parent.and_then(|parent| server_process::working_in(parent, directory)))
 }
 
 /// Refuses what would not fit, where the space can be seen: the data, and as much log as the server keeps.

@@ -149,7 +149,8 @@ impl Instance for Sqlite {
     }
 
     fn files(&self) -> Result<Files> {
-        Ok(Files { here: true, data: Some(self.directory.clone()), ..Files::default() })
+        let process = Some(std::process::id());
+        Ok(Files { here: true, data: Some(self.directory.clone()), process, ..Files::default() })
     }
 
     /// All databases in the directory that carry this program's mark.

@@ -81,6 +81,12 @@ const CACHE: &[Meaning] = &[
     key("own_written_bytes", One(Bytes), "bytes sent to devices by iolite, if known"),
     key("unwritten", One(Share), "share of the file without data: holes, or allocated but never written"),
     key("compressed", One(Share), "share of the file that is stored compressed"),
+    key("zeros", One(Share), "share of the file or device that holds nothing but zeros, by samples"),
+    key(
+        "unattributed",
+        One(Plain),
+        "whether a database server did the I/O whose processes could not be counted",
+    ),
     key(
         "direct_confirmed",
         One(Plain),

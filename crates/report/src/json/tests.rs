@@ -45,7 +45,9 @@ fn the_keys_are_a_promise() {
     .phases[].cache.resident_after
     .phases[].cache.resident_before
     .phases[].cache.stamp
+    .phases[].cache.unattributed
     .phases[].cache.unwritten
+    .phases[].cache.zeros
     .phases[].changes
     .phases[].concurrency
     .phases[].ending.error

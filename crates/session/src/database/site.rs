@@ -7,7 +7,6 @@ use anyhow::bail;
 use iolite_db::{Instance, WAIT_INTERVAL, WaitSampler, Waited};
 use iolite_engine::{Control, Outcome};
 use iolite_model::{Bytes, Concluded, DatabaseFacts, Durability, Ending, Event, Sink, Task, Warning};
-use iolite_observe::CacheProbe;
 use iolite_sys::clock::Clock;
 
 use super::counted::Counted;
@@ -74,7 +73,7 @@ impl Site {
             let reader = instance.wait_reader().ok().flatten().filter(|_| record.samples_waits);
             let sampler = reader.and_then(|reader| WaitSampler::start(reader, WAIT_INTERVAL));
             sampler.iter().for_each(|sampler| events.watch(probes::waits(sampler.times())));
-            let probe = CacheProbe::start(storage.data.as_deref(), None);
+            let probe = storage.probe();
             let done = work(number, clock, control, events);
             watched = watch.map(RunningWatch::finish);
             let (read, written) = events.run().requested(number);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use iolite_db::{DatabaseUrl, Files, Instance, Unseen};
 use iolite_model::{Filesystem, Storage};
-use iolite_observe::{LeafCounters, storage_beneath};
+use iolite_observe::{CacheProbe, LeafCounters, storage_beneath};
 
 /// Where a database's files are, as far as it is known.
 pub struct DatabaseStorage {
@@ -17,6 +17,8 @@ pub struct DatabaseStorage {
     pub(crate) data: Option<Arc<LeafCounters>>,
     /// Counters of the devices under the log, where those are others.
     pub(crate) log: Option<Arc<LeafCounters>>,
+    /// The process that, with its descendants, does the database's I/O, where it can be seen.
+    pub(crate) process: Option<u32>,
     /// Directories of data and log, as far as they can be seen.
     pub(crate) directories: Vec<PathBuf>,
 }
@@ -27,7 +29,7 @@ impl DatabaseStorage {
     /// # Errors
     /// The server can't be asked ([`iolite_db::Error`]), or its directories can't be examined ([`iolite_observe::Error`]).
     pub fn find(url: &DatabaseUrl, database: &dyn Instance) -> anyhow::Result<DatabaseStorage> {
-        let Files { here, data, log, unseen } = database.files()?;
+        let Files { here, data, log, unseen, process } = database.files()?;
         let beneath = |path: &Path| storage_beneath(std::iter::once(path));
         let Some(storage) = data.as_deref().map(beneath).transpose()?.flatten() else {
             return Ok(DatabaseStorage {
@@ -35,6 +37,7 @@ impl DatabaseStorage {
                 here,
                 data: None,
                 log: None,
+                process,
                 directories: Vec::new(),
             });
         };
@@ -44,7 +47,12 @@ impl DatabaseStorage {
             _ => None,
         };
         let data = LeafCounters::new(&storage).map(Arc::new);
-        Ok(DatabaseStorage { data, log: log.map(Arc::new), storage, here, directories })
+        Ok(DatabaseStorage { data, log: log.map(Arc::new), storage, here, process, directories })
+    }
+
+    /// What is read before and after a phase to tell the device's I/O from a cache's and from a neighbour's.
+    pub(crate) fn probe(&self) -> CacheProbe<'_> {
+        CacheProbe::start(self.data.as_deref(), None).on(&self.storage).of(self.process)
     }
 }
 

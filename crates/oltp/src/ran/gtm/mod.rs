@@ -178,7 +178,9 @@ impl Instance for Gtm {
 
     fn files(&self) -> Result<Files> {
         let log = Some(self.file(files::JOURNAL));
-        Ok(Files { here: true, data: Some(self.directory.clone()), log, unseen: None })
+        // Its processes are children of this program.
+        let process = Some(std::process::id());
+        Ok(Files { here: true, data: Some(self.directory.clone()), log, unseen: None, process })
     }
 
     fn settle(&self) -> Result<()> {
