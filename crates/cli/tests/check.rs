@@ -148,6 +148,37 @@ fn the_stamp_distinguishes_the_device_from_the_cache() {
     });
 }
 
+/// A file system that does not have the device flush its cache acknowledges commits that a power failure loses.
+#[test]
+fn a_file_system_without_barriers_is_never_fit() {
+    let place = TestDirectory::new();
+    if !is_root() {
+        return skip("root is needed, for a loop device").unwrap_or_default();
+    }
+    let Some(device) = Loop::new(&place, 512 << 20) else { return };
+    let made = Command::new("mkfs.ext4").arg("-q").arg(&device.0).output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        return skip("no mkfs.ext4").unwrap_or_default();
+    }
+    let at = place.root.path().join("mounted");
+    let Some(_mount) = Mount::new(&["-t", "ext4", "-o", "nobarrier", &device.0], &at) else { return };
+    let storage = iolite_observe::storage(&at).unwrap();
+    if !storage.flushes_are_needed() {
+        return skip("the device beneath has no volatile write cache").unwrap_or_default();
+    }
+    let output = place.check(&at, &[&SHORT[..], &["--json"]].concat()).output().unwrap();
+    let document = json(&output);
+    let warnings = document["warnings"].to_string();
+    assert_ne!(document["verdict"]["fitness"], "fit", "{}", document["verdict"]);
+    let flushes: Vec<_> = document["phases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|phase| &phase["cache"]["device_flushes"])
+        .collect();
+    assert!(warnings.contains("the device counted only"), "{warnings} {flushes:?}");
+}
+
 /// A device slowed on purpose: the truth is known.
 #[test]
 fn a_throttle_is_found_and_a_rate_beyond_it_is_unfit_for_that_reason() {

@@ -211,7 +211,7 @@ fn in_postgresql() {
     );
 }
 
-/// Reads a file past the page cache until it is told to end.
+/// Reads a file past the page cache until `end` is set.
 fn read_beside(directory: &std::path::Path, end: &AtomicBool) {
     let path = directory.join("neighbour");
     fs::write(&path, vec![7; 8 << 20]).unwrap();

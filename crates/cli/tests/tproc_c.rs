@@ -5,6 +5,7 @@
 mod common;
 
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{IOLITE, TestDirectory, json, stderr};
 
@@ -48,6 +49,10 @@ impl Subject {
     }
 
     fn output(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(IOLITE);
         command.args(arguments).env("IOLITE_DB", &self.db).env("NO_COLOR", "1").stdin(Stdio::null());
         let measures =
@@ -55,7 +60,15 @@ impl Subject {
         if measures || arguments[0] == "results" {
             command.arg("--results").arg(self.place.results());
         }
-        command.output().unwrap()
+        command
+    }
+
+    /// What psql answers to statements, one after the other in one session.
+    fn psql(&self, statements: &[&str]) -> String {
+        let each = statements.iter().flat_map(|statement| ["-c", statement]);
+        let output = Command::new("psql").args([&self.db, "-XAtq"]).args(each).output().unwrap();
+        assert!(output.status.success(), "{statements:?}: {}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
     fn done(&self, arguments: &[&str]) -> String {
@@ -154,6 +167,37 @@ fn servers_are_measured_by_their_own_counters() {
         assert_eq!(subject.done(&["results", "show", "latest"]), watched);
         subject.done(&["tproc-c", "purge"]);
     }
+}
+
+/// A lock that another session holds, and a durability that it takes away, are named by the run that suffers from them.
+#[test]
+fn what_others_do_during_a_run_is_named() {
+    let Some(subject) = Subject::server("postgres") else { return };
+    subject.build();
+    let arguments =
+        ["tproc-c", "run", "--quiet", "--json", "--users", "2", "--ramp", "0s", "--duration", "8s"];
+    let run = subject.command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    let writing =
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'iolite' AND backend_xid IS NOT NULL";
+    while subject.psql(&[writing]) == "0" {
+        assert!(Instant::now() < until, "nobody writes");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    subject.psql(&[
+        "BEGIN",
+        "UPDATE iolite_tproc_c.warehouse SET w_ytd = w_ytd",
+        "SELECT pg_sleep(4)",
+        "COMMIT",
+    ]);
+    subject.psql(&["ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"]);
+    let output = run.wait_with_output().unwrap();
+    subject.psql(&["ALTER SYSTEM RESET fsync", "SELECT pg_reload_conf()"]);
+    let warnings = json(&output)["warnings"].to_string();
+    for named in ["for a lock held by", "application psql", "fsync was on, and is off"] {
+        assert!(warnings.contains(named), "{named}: {warnings}");
+    }
+    subject.done(&["tproc-c", "purge"]);
 }
 
 #[test]

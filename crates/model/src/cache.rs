@@ -20,6 +20,10 @@ pub struct Cache {
     pub device_read: Option<Bytes>,
     /// Bytes the leaf devices wrote for anybody, `None` where there is no device to ask.
     pub device_written: Option<Bytes>,
+    /// Flushes of their write caches that the leaf devices completed for anybody; `None` where there is no device to ask, or it has
+    /// never counted one, as drivers do that work without a queue.
+    #[serde(default)]
+    pub device_flushes: Option<u64>,
     /// Bytes that this program's processes had read from block devices (/proc/PID/io, `read_bytes`); `None` where the kernel does
     /// not count them, or they don't show what the leaf devices did for this program.
     #[serde(default)]

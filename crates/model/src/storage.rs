@@ -157,4 +157,10 @@ impl Storage {
     pub fn leaves(&self) -> impl Iterator<Item = &Device> {
         self.devices.iter().filter(|device| device.rests_on.is_empty())
     }
+
+    /// Whether each leaf has a volatile write cache, which a sync of a file must have it flush.
+    pub fn flushes_are_needed(&self) -> bool {
+        !self.devices.is_empty()
+            && self.leaves().all(|leaf| leaf.write_cache.as_deref() == Some("write back"))
+    }
 }

@@ -274,8 +274,9 @@ pub enum Warning {
     /// Commits were to be durable, and too few synchronisations were counted for that.
     #[error(
         "`{phase}`: {commits} commits should be durable, but the {counter} counted only {syncs} {what}, fewer \
-         than one per {jobs} commits: commits were not synchronised, or only to a cache; check the database's \
-         durability settings, and whether its file system is mounted with barriers"
+         than {}: commits were not synchronised, or only to a cache; check the database's \
+         durability settings, and whether its file system is mounted with barriers",
+        one_for(*.jobs)
     )]
     FewSyncs {
         /// The phase.
@@ -369,6 +370,11 @@ pub enum Warning {
         /// Why, and what helps.
         reason: String,
     },
+}
+
+/// The commits that share a synchronisation at most, by the number of jobs that commit.
+fn one_for(jobs: u32) -> String {
+    if jobs == 1 { "one per commit".to_owned() } else { format!("one per {jobs} commits") }
 }
 
 impl Warning {

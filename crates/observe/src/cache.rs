@@ -155,6 +155,7 @@ impl<'a> CacheProbe<'a> {
             requested_written,
             device_read: read.device,
             device_written: written.device,
+            device_flushes: self.flushes(&end),
             own_read: self.informative(read, requested_read),
             own_written,
             resident_before: self.resident,
@@ -179,6 +180,12 @@ impl<'a> CacheProbe<'a> {
             device: end.device.zip(from.device).map(|(to, from)| of_device(to.since(from))),
             own: end.own.zip(from.own).map(|(to, from)| of_own(to.since(from))),
         }
+    }
+
+    /// Flushes since the release. A device that has never counted one does not count them.
+    fn flushes(&self, end: &Counts) -> Option<u64> {
+        let from = self.release.as_ref().unwrap_or(&self.start).device?;
+        end.device.filter(|device| device.flushes > 0).map(|device| device.since(from).flushes)
     }
 
     /// This program's own reads, where they show what the leaf devices did for it. Beneath a loop device the kernel reads on its

@@ -15,7 +15,7 @@
 //! | `calibration` | null, or `clock`, `clock_cost_ns`, `clock_resolution_ns`, `loop_cost_ns` |
 //! | `phases` | list: `index`, `name`, `layer` (`calibration`, `file`, `metadata`, `database`), `concurrency`, `task`, `started_ns` (since the run's start), `ending`, `measured_seconds`, `cache`, `outstanding`, `operations`, `errors`, `stuck`, `rate`, `changes`, `verified` |
 //! | `phases[].task` | what was asked; `kind` is `file`, `metadata` or `database`, the rest are the fields of a job (docs/job.md), sizes in bytes and times in nanoseconds |
-//! | `phases[].cache` | `stamp` (`device`, `partly cached`, `cached`, `unwritten`, `compressed`, `zeros`, `unknown (other I/O on the device)`, `unknown`), `cached_share` (with `partly cached`, else null), `requested_read_bytes`, `requested_written_bytes`, `device_read_bytes`, `device_written_bytes`, `own_read_bytes` and `own_written_bytes` (this program's part, null where it is not known), `resident_before`, `resident_after`, `unwritten`, `compressed`, `zeros` (shares from 0 to 1), `unattributed`, `direct_confirmed` |
+//! | `phases[].cache` | `stamp` (`device`, `partly cached`, `cached`, `unwritten`, `compressed`, `zeros`, `unknown (other I/O on the device)`, `unknown`), `cached_share` (with `partly cached`, else null), `requested_read_bytes`, `requested_written_bytes`, `device_read_bytes`, `device_written_bytes`, `device_flushes`, `own_read_bytes` and `own_written_bytes` (this program's part, null where it is not known), `resident_before`, `resident_after`, `unwritten`, `compressed`, `zeros` (shares from 0 to 1), `unattributed`, `direct_confirmed` |
 //! | `phases[].outstanding` | `at_end`, `lost`, `oldest_ns`, `backlog` |
 //! | `phases[].operations` | list, one per kind that occurred: `kind` (`read`, `write`, `sync`, `commit`, `trim`, `create`...), `operations`, `errors`, `bytes`, `iops`, `bytes_per_second`, `response_ns`, `service_ns`; `iops` and both times are null where none succeeded |
 //! | `phases[].changes` | null, or `operation` (whose rate changed) and `found`: list of `kind` (`level-shift`, `stall`, `periodic`), `at_seconds` (since the start of the measured part), `before_iops` and `after_iops` (estimates), `seconds` (of a stall), `period_seconds`, `amplitude` (share of the mean rate) |
@@ -259,6 +259,7 @@ pub(crate) fn cache(cache: &Cache) -> Value {
         "requested_written_bytes": cache.requested_written.0,
         "device_read_bytes": cache.device_read.map(|bytes| bytes.0),
         "device_written_bytes": cache.device_written.map(|bytes| bytes.0),
+        "device_flushes": cache.device_flushes,
         "own_read_bytes": cache.own_read.map(|bytes| bytes.0),
         "own_written_bytes": cache.own_written.map(|bytes| bytes.0),
         "resident_before": cache.resident_before,

@@ -184,6 +184,10 @@ fn both(one: Cache, other: Cache) -> Cache {
         requested_written: Bytes(one.requested_written.0.saturating_add(other.requested_written.0)),
         device_read: sum(one.device_read, other.device_read),
         device_written: sum(one.device_written, other.device_written),
+        device_flushes: one
+            .device_flushes
+            .zip(other.device_flushes)
+            .map(|(one, other)| one.saturating_add(other)),
         resident_before: max(one.resident_before, other.resident_before),
         resident_after: max(one.resident_after, other.resident_after),
         own_read: sum(one.own_read, other.own_read),

@@ -184,6 +184,7 @@ impl Store {
                 requested_written: bytes(self, row, "requested_written_bytes")?,
                 device_read: optional(self, row, "device_read_bytes")?.map(Bytes),
                 device_written: optional(self, row, "device_written_bytes")?.map(Bytes),
+                device_flushes: optional(self, row, "device_flushes")?,
                 resident_before: self.get(row, "resident_before")?,
                 resident_after: self.get(row, "resident_after")?,
                 own_read: optional(self, row, "own_read_bytes")?.map(Bytes),

@@ -80,6 +80,7 @@ CREATE TABLE phase (
     requested_written_bytes INTEGER,
     device_read_bytes       INTEGER,
     device_written_bytes    INTEGER,
+    device_flushes          INTEGER,
     own_read_bytes          INTEGER,
     own_written_bytes       INTEGER,
     resident_before         REAL,
@@ -373,8 +374,12 @@ SELECT i.run, i.phase, i.stage, i.start_ns / 1e9 AS start_s, i.length_ns / 1e9 A
        coalesce(o.operations, 0) * 1e9 / nullif(i.length_ns, 0) AS iops,
        coalesce(o.bytes, 0) * 1e3 / nullif(i.length_ns, 0) AS mb_per_s,
        o.response_sum_ns / 1e6 / nullif(o.operations, 0) AS mean_response_ms,
-       o.response_max_ns / 1e6 AS max_response_ms
-  FROM interval AS i LEFT JOIN interval_op AS o ON o.interval = i.id;
+       o.response_max_ns / 1e6 AS max_response_ms,
+       b.iops_low AS phase_iops_low, b.iops_high AS phase_iops_high, p.stamp
+  FROM interval AS i
+  JOIN phase AS p ON p.run = i.run AND p.number = i.phase
+  LEFT JOIN interval_op AS o ON o.interval = i.id
+  LEFT JOIN rate_bounds AS b ON b.run = i.run AND b.phase = i.phase AND b.kind = o.kind;
 
 CREATE VIEW trouble AS
 SELECT p.run, p.number AS phase, p.name, t.what, t.kind, t.count, t.detail

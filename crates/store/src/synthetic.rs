@@ -174,6 +174,7 @@ fn end(phase: u32, seconds: u64, ending: Ending) -> Event {
         cache: Cache {
             requested_read: Bytes(1000),
             device_read: Some(Bytes(630)),
+            device_flushes: Some(9),
             own_read: Some(Bytes(640)),
             own_written: Some(Bytes(7)),
             resident_before: Some(0.25),

@@ -125,6 +125,8 @@ fn each_rate_of_the_views_has_its_stamp_and_its_interval() {
     let summary = of("iops_low, iops_high, mean_response_low_ms, mean_response_high_ms, stamp", "summary");
     assert_eq!(summary[0], format!("190.000|210.000|0.900|NULL|{stamp}"));
     assert_eq!(summary[5], format!("NULL|NULL|NULL|NULL|{stamp}"), "a phase without its end has none");
+    let timeline = of("phase_iops_low, phase_iops_high, stamp, kind", "timeline");
+    assert!(timeline.contains(&format!("190.000|210.000|{stamp}|read")), "{timeline:?}");
     let job = "Stamp, ReadsPlusMinusPct, WritesPlusMinusPct, CommitsPlusMinusPct";
     for view in ["RanRead", "RanWrite", "RanIO"] {
         assert_eq!(of(job, view)[0], format!("{stamp}|5.000|5.000|5.000"), "{view}");

@@ -1,6 +1,6 @@
 //! Warnings about a database and the phases inside it.
 
-use iolite_model::{Bytes, DatabaseFacts, DatabaseUse, DbTask, Durability, OpKind, Storage, Task, Warning};
+use iolite_model::{Bytes, DatabaseUse, Durability, Nanos, OpKind, Storage, Task, Warning};
 use iolite_stats::PhaseResult;
 
 /// Share of the jobs' time that operations have to account for, and by which they may exceed it.
@@ -30,84 +30,176 @@ pub fn small_database(size: Bytes, memory: Option<Bytes>, controller: Option<Byt
     warnings
 }
 
-/// What may be uncertain about a phase inside a database, with advice.
+/// What is known of a database whose phases are looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct DatabaseState<'a> {
+    /// What a commit has done when it returns.
+    pub durability: Durability,
+    /// Its settings, as (name, value).
+    pub settings: &'a [(String, String)],
+}
+
+/// What may be uncertain about a phase inside a database, whatever the workload, with advice. `used` is what the database counted.
 pub fn database_warnings(
     result: &PhaseResult,
-    facts: &DatabaseFacts,
+    database: DatabaseState<'_>,
     used: Option<&DatabaseUse>,
     storage: &Storage,
 ) -> Vec<Warning> {
-    let Task::Database(task) = &result.info.task else { return Vec::new() };
-    let few = used.and_then(|used| few_syncs(task, result, facts, used, storage));
-    unaccounted_time(task, result).into_iter().chain(few).collect()
+    let Some(jobs) = Jobs::of(result) else { return Vec::new() };
+    let few = few_syncs(&jobs, result, database, used, storage);
+    unaccounted_time(&jobs, result).into_iter().chain(few).collect()
+}
+
+/// Transactions of TPROC-C that write, each with a commit of its own.
+const WRITING: [&str; 3] = ["new-order", "payment", "delivery"];
+
+/// The jobs of a phase, or its virtual users.
+struct Jobs<'a> {
+    name: &'a str,
+    count: u32,
+    /// Operations after which they end, all together.
+    limit: Option<u64>,
+    /// Operations that a transaction has, and how long jobs pause after it.
+    cycle: Option<(u32, Nanos)>,
+    /// Whether they have no time between operations but those pauses.
+    busy: bool,
+    /// Commits that had to be made durable.
+    commits: u64,
+}
+
+impl Jobs<'_> {
+    fn of(result: &PhaseResult) -> Option<Jobs<'_>> {
+        match &result.info.task {
+            Task::Database(task) => Some(Jobs {
+                name: &task.name,
+                count: task.workers.max(1),
+                limit: task.stop.operations,
+                cycle: task.operation.cycle(),
+                busy: true,
+                commits: result.totals.operations(OpKind::Commit),
+            }),
+            Task::TprocC(task) => Some(Jobs {
+                name: &task.name,
+                count: task.users.max(1),
+                limit: task.stop.operations,
+                cycle: None,
+                // Of an open loop, and of users who type and think, the time between transactions is not known here.
+                busy: task.rate.is_none() && !task.keying_thinking,
+                commits: WRITING
+                    .iter()
+                    .filter_map(|name| OpKind::named(name))
+                    .map(|kind| result.totals.operations(kind))
+                    .sum(),
+            }),
+            Task::File(_) | Task::Metadata(_) => None,
+        }
+    }
+
+    /// Operations before which no job can have ended.
+    fn all_at_work(&self) -> u64 {
+        self.limit.map_or(u64::MAX, |limit| limit / u64::from(self.count))
+    }
+}
+
+/// The part of a phase in which all jobs were at work.
+#[derive(Default)]
+struct AtWork {
+    seconds: f64,
+    /// Operations, commits, and of the operations the reads.
+    operations: u64,
+    commits: u64,
+    reads: u64,
+    /// Sum of the response times, in nanoseconds.
+    response: f64,
+}
+
+impl AtWork {
+    fn of(jobs: &Jobs<'_>, result: &PhaseResult) -> AtWork {
+        let is_operation = |kind: &OpKind| *kind != OpKind::Commit;
+        let measured = |kind: OpKind| result.totals.operations(kind);
+        let unmeasured = |kind: OpKind| result.totals.whole(kind).0 - measured(kind);
+        // What came before the measured part, or perhaps after it.
+        let mut done: u64 = OpKind::all().filter(is_operation).map(unmeasured).sum();
+        let mut part = AtWork::default();
+        for point in &result.totals.series {
+            let count = |kind: OpKind| point.operations.get(kind).copied().unwrap_or(0);
+            let operations: u64 = OpKind::all().filter(is_operation).map(count).sum();
+            done = done.saturating_add(operations);
+            if done > jobs.all_at_work() {
+                break;
+            }
+            part.seconds += point.seconds;
+            part.operations += operations;
+            part.commits += count(OpKind::Commit);
+            part.reads += count(OpKind::Read);
+            let response = |kind: OpKind| point.response_sum.get(kind).copied().unwrap_or(0) as f64;
+            part.response += OpKind::all().map(response).sum::<f64>();
+        }
+        part
+    }
+
+    /// Time that jobs have paused because they were to, in nanoseconds.
+    fn pauses(&self, jobs: &Jobs<'_>) -> f64 {
+        let Some((length, hang)) = jobs.cycle else { return 0.0 };
+        let cycles = self.commits as f64 + self.reads as f64 / f64::from(length.max(1));
+        cycles * hang.0 as f64
+    }
+
+    /// Whether what is cut off at its ends weighs little: at the end each job is in an operation that is not counted.
+    fn is_long_enough(&self, longest_after: u64) -> bool {
+        let mean = self.response / self.operations.max(1) as f64 / 1e9;
+        let longest = (longest_after as f64 / 1e9).max(mean);
+        self.seconds > 0.0 && longest <= self.seconds / 10.0
+    }
 }
 
 /// Little's law: throughput x response time is the number of operations in flight, which in a closed loop is that of the jobs
 /// but for their pauses.
-fn unaccounted_time(task: &DbTask, result: &PhaseResult) -> Option<Warning> {
-    let measured = result.totals.measured as f64;
-    // Where jobs end by themselves, or an operation at the end took long, time is missing for that reason.
-    if task.stop.operations.is_some() || result.totals.drain_max as f64 > measured / 10.0 || measured == 0.0 {
+fn unaccounted_time(jobs: &Jobs<'_>, result: &PhaseResult) -> Option<Warning> {
+    let part = AtWork::of(jobs, result);
+    if !jobs.busy || part.response <= 0.0 || !part.is_long_enough(result.totals.drain_max) {
         return None;
     }
-    let total = |kind| result.totals.response(kind).map_or(0.0, |all| all.mean() * operations(result, kind));
-    let response: f64 = OpKind::all().map(total).sum();
-    let busy = (response + pauses(task, result)) / measured;
-    let held = ACCOUNTED.contains(&(busy / f64::from(task.workers.max(1))));
-    (response > 0.0 && !held).then(|| Warning::UnaccountedTime {
-        phase: task.name.clone(),
-        jobs: task.workers,
-        busy,
-    })
-}
-
-fn operations(result: &PhaseResult, kind: OpKind) -> f64 {
-    result.totals.operations(kind) as f64
-}
-
-/// Time that jobs have paused because they were to, in nanoseconds.
-fn pauses(task: &DbTask, result: &PhaseResult) -> f64 {
-    let count = |kind| operations(result, kind);
-    let Some((length, hang)) = task.operation.cycle() else { return 0.0 };
-    let cycles = count(OpKind::Commit) + count(OpKind::Read) / f64::from(length.max(1));
-    cycles * hang.0 as f64
+    let busy = (part.response + part.pauses(jobs)) / (part.seconds * 1e9);
+    let held = ACCOUNTED.contains(&(busy / f64::from(jobs.count)));
+    (!held).then(|| Warning::UnaccountedTime { phase: jobs.name.to_owned(), jobs: jobs.count, busy })
 }
 
 /// Each job has one commit at a time, so that a synchronisation serves as many commits as there are jobs at most.
 fn few_syncs(
-    task: &DbTask,
+    jobs: &Jobs<'_>,
     result: &PhaseResult,
-    facts: &DatabaseFacts,
-    used: &DatabaseUse,
+    database: DatabaseState<'_>,
+    used: Option<&DatabaseUse>,
     storage: &Storage,
 ) -> Option<Warning> {
     // Those of the ramp and of the end have been synchronised too.
-    let commits = result.totals.operations(OpKind::Commit);
-    if facts.durability != Durability::Full || commits < FEW {
+    let commits = jobs.commits;
+    if database.durability != Durability::Full || commits < FEW {
         return None;
     }
-    let needed = commits as f64 / f64::from(task.workers.max(1)) * SYNCED;
+    let needed = commits as f64 / f64::from(jobs.count) * SYNCED;
     // By open_sync and open_datasync PostgreSQL counts none: each write is one.
     let by_writing =
-        facts.settings.iter().any(|(name, how)| name == "wal_sync_method" && how.starts_with("open"));
+        database.settings.iter().any(|(name, how)| name == "wal_sync_method" && how.starts_with("open"));
     let logged = used
-        .database
-        .log_syncs
+        .and_then(|used| used.database.log_syncs)
         .filter(|_| !by_writing)
         .map(|syncs| ("database", "synchronisations of its log", syncs));
-    // A device without a volatile cache gets no flushes.
-    let cached = storage.leaves().all(|leaf| leaf.write_cache.as_deref() == Some("write back"));
-    let flushed = used
-        .log_device
-        .or(used.data_device)
-        .filter(|_| cached && used.log_device.is_none() && !storage.devices.is_empty())
-        .map(|device| ("device", "flushes", device.flushes));
+    let log_elsewhere = used.is_some_and(|used| used.log_device.is_some());
+    let flushed = result
+        .end
+        .cache
+        .device_flushes
+        .filter(|_| storage.flushes_are_needed() && !log_elsewhere)
+        .map(|flushes| ("device", "flushes", flushes));
     let (counter, what, syncs) =
         [logged, flushed].into_iter().flatten().find(|(_, _, syncs)| (*syncs as f64) < needed)?;
     Some(Warning::FewSyncs {
-        phase: task.name.clone(),
+        phase: jobs.name.to_owned(),
         commits,
-        jobs: task.workers,
+        jobs: jobs.count,
         counter: counter.into(),
         what: what.into(),
         syncs,
@@ -117,8 +209,8 @@ fn few_syncs(
 #[cfg(test)]
 mod tests {
     use iolite_model::{
-        Cache, DbOperation, Device, DeviceCounters, Ending, Nanos, Outstanding, PhaseEnd, PhaseInfo,
-        Physical, Stop, TimedBy,
+        Cache, DbOperation, DbTask, Device, Ending, Iops, OpClass, Outstanding, PhaseEnd, PhaseInfo,
+        Physical, Stop, TimedBy, TprocCTask,
     };
     use iolite_stats::{Collector, Completion, Timetable, recorder};
 
@@ -129,19 +221,32 @@ mod tests {
     /// Transactions of one set whose operations take so long, in nanoseconds, with as long a gap behind each, for a second by
     /// two jobs.
     fn phase(length: u64, gap: u64, hang: u64) -> PhaseResult {
-        let timetable = Timetable { ramp_end: 0, interval: SECOND, end: SECOND };
-        let (mut recorders, feeds): (Vec<_>, Vec<_>) =
-            (0..2).map(|_| recorder(timetable, &[OpKind::Write, OpKind::Commit])).unzip();
+        with_hang(phase_of(&[OpKind::Write, OpKind::Commit], length, gap, None), hang)
+    }
+
+    fn with_hang(mut phase: PhaseResult, hang: u64) -> PhaseResult {
+        if let Task::Database(task) = &mut phase.info.task {
+            task.operation = DbOperation::RanWrite { transaction_length: 1, hang: Nanos(hang) };
+        }
+        phase
+    }
+
+    /// Operations of these kinds one after the other, in each of two jobs, of which the first ends after `limit` rounds.
+    fn phase_of(kinds: &[OpKind], length: u64, gap: u64, limit: Option<u64>) -> PhaseResult {
+        let timetable = Timetable { ramp_end: 0, interval: SECOND / 20, end: SECOND };
+        let (mut recorders, feeds): (Vec<_>, Vec<_>) = (0..2).map(|_| recorder(timetable, kinds)).unzip();
         let mut collector = Collector::new(0, feeds);
-        for recorder in &mut recorders {
-            let mut at = 0;
-            while at < SECOND {
-                for kind in [OpKind::Write, OpKind::Commit] {
+        for (job, recorder) in recorders.iter_mut().enumerate() {
+            let (mut at, mut rounds) = (0, 0);
+            while at < SECOND && !(job == 0 && limit == Some(rounds)) {
+                for &kind in kinds {
                     let completed = at + length;
                     recorder.record(Completion { kind, intended: at, issued: at, completed, bytes: 50 });
                     at = completed;
                 }
                 at += gap;
+                rounds += 1;
+                collector.collect(0);
             }
         }
         for (worker, recorder) in recorders.into_iter().enumerate() {
@@ -150,11 +255,11 @@ mod tests {
         let (_, _, totals) = collector.finish(0, SECOND);
         let task = DbTask {
             name: "RanWrite".into(),
-            operation: DbOperation::RanWrite { transaction_length: 1, hang: Nanos(hang) },
+            operation: DbOperation::RanRead,
             workers: 2,
             stop: Stop { runtime: Some(Nanos(SECOND)), ..Stop::default() },
             ramp: Nanos(0),
-            interval: Nanos(SECOND),
+            interval: Nanos(SECOND / 20),
             seed: 1,
             timed_by: TimedBy::Client,
         };
@@ -176,31 +281,12 @@ mod tests {
         }
     }
 
-    fn facts(settings: &[(&str, &str)]) -> DatabaseFacts {
-        DatabaseFacts {
-            phase: 0,
-            url: String::new(),
-            namespace: String::new(),
-            engine: "PostgreSQL".into(),
-            version: "15".into(),
-            block: Bytes(8192),
-            size: Bytes(1),
-            blocks: 1,
-            globals: vec![1],
-            read_path: String::new(),
-            write_path: String::new(),
-            durability: Durability::Full,
-            durable_by: String::new(),
-            direct: false,
-            timed_by: TimedBy::Client,
-            settings: settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-        }
-    }
+    const FULL: DatabaseState<'static> = DatabaseState { durability: Durability::Full, settings: &[] };
 
-    fn used(log_syncs: Option<u64>, flushes: u64) -> DatabaseUse {
+    fn used(log_syncs: Option<u64>) -> DatabaseUse {
         DatabaseUse {
             phase: 0,
-            data_device: Some(DeviceCounters { flushes, ..DeviceCounters::default() }),
+            data_device: None,
             log_device: None,
             database: Physical { log_syncs, ..Physical::default() },
             writer_active: None,
@@ -208,6 +294,29 @@ mod tests {
             tool_cpu: Nanos(0),
             host_cpu: None,
         }
+    }
+
+    /// The same as two users of TPROC-C, whose transactions are all of this kind.
+    fn tproc_c(length: u64, gap: u64, change: impl Fn(&mut TprocCTask)) -> PhaseResult {
+        let kind = OpKind::of("payment", OpClass::Other, false).unwrap();
+        let mut task = TprocCTask {
+            name: "TPROC-C".into(),
+            users: 2,
+            warehouses: 1,
+            reduction: 1,
+            all_warehouses: false,
+            keying_thinking: false,
+            procedures: true,
+            rate: None,
+            stop: Stop { runtime: Some(Nanos(SECOND)), ..Stop::default() },
+            ramp: Nanos(0),
+            interval: Nanos(SECOND / 20),
+            seed: 1,
+            kinds: vec![kind],
+        };
+        change(&mut task);
+        let phase = phase_of(&[kind], length, gap, task.stop.operations.map(|all| all / 2));
+        PhaseResult { info: PhaseInfo { task: Task::TprocC(task), ..phase.info }, ..phase }
     }
 
     fn storage(write_cache: &str) -> Storage {
@@ -231,9 +340,8 @@ mod tests {
 
     #[test]
     fn time_between_operations_is_named_and_pauses_that_were_asked_for_are_not() {
-        let warned = |length, gap, hang| {
-            database_warnings(&phase(length, gap, hang), &facts(&[]), None, &Storage::default())
-        };
+        let warned =
+            |length, gap, hang| database_warnings(&phase(length, gap, hang), FULL, None, &Storage::default());
         assert_eq!(warned(1_000_000, 0, 0), []);
         assert_eq!(warned(1_000_000, 2_000_000, 2_000_000), []);
         let warnings = warned(1_000_000, 2_000_000, 0);
@@ -243,22 +351,53 @@ mod tests {
     }
 
     #[test]
+    fn the_users_of_tproc_c_are_held_to_the_same_law() {
+        let warned = |gap, change: fn(&mut TprocCTask)| {
+            database_warnings(&tproc_c(1_000_000, gap, change), FULL, None, &Storage::default())
+        };
+        assert_eq!(warned(0, |_| {}), []);
+        let warnings = warned(1_000_000, |_| {});
+        let [Warning::UnaccountedTime { jobs: 2, busy, .. }] = &warnings[..] else { panic!("{warnings:?}") };
+        assert!((0.9..1.1).contains(busy), "{busy}");
+        // Time that is not the transactions' is meant to be there.
+        assert_eq!(warned(1_000_000, |task| task.rate = Some(Iops(7.0))), []);
+        assert_eq!(warned(1_000_000, |task| task.keying_thinking = true), []);
+    }
+
+    /// One of two jobs ends after 300 of 500 transactions: what is missing then is not time between operations.
+    #[test]
+    fn a_number_of_operations_is_no_reason_to_look_at_nothing() {
+        let limited = |task: &mut TprocCTask| task.stop.operations = Some(600);
+        let warned =
+            |gap| database_warnings(&tproc_c(1_000_000, gap, limited), FULL, None, &Storage::default());
+        assert_eq!(warned(0), []);
+        assert!(matches!(&warned(500_000)[..], [Warning::UnaccountedTime { .. }]), "{:?}", warned(500_000));
+    }
+
+    #[test]
     fn commits_without_synchronisations_are_named() {
         // 500 commits by each of two jobs.
-        let result = phase(1_000_000, 0, 0);
-        let warned = |settings: &[(&str, &str)], used: DatabaseUse, cache| {
-            database_warnings(&result, &facts(settings), Some(&used), &storage(cache))
+        let ran = phase(1_000_000, 0, 0);
+        let open = [("wal_sync_method".to_owned(), "open_datasync".to_owned())];
+        let warned = |result: &PhaseResult, settings, syncs, flushes, write_cache| {
+            let cache = Cache { device_flushes: flushes, ..result.end.cache };
+            let result = PhaseResult { end: PhaseEnd { cache, ..result.end.clone() }, ..result.clone() };
+            let state = DatabaseState { settings, ..FULL };
+            let warnings = database_warnings(&result, state, Some(&used(syncs)), &storage(write_cache));
+            let counters = warnings.into_iter().map(|warning| match warning {
+                Warning::FewSyncs { counter, syncs, .. } => (counter, syncs),
+                other => panic!("{other}"),
+            });
+            counters.collect::<Vec<_>>()
         };
-        assert_eq!(warned(&[], used(Some(500), 500), "write back"), []);
-        assert_eq!(warned(&[], used(None, 0), "write through"), []);
-        assert_eq!(warned(&[("wal_sync_method", "open_datasync")], used(Some(0), 500), "write back"), []);
-        let warnings = warned(&[], used(Some(3), 500), "write back");
-        assert!(
-            matches!(&warnings[..], [Warning::FewSyncs { syncs: 3, counter, .. }] if counter == "database")
-        );
-        let warnings = warned(&[], used(Some(500), 0), "write back");
-        assert!(
-            matches!(&warnings[..], [Warning::FewSyncs { syncs: 0, counter, .. }] if counter == "device")
-        );
+        let tproc_c = tproc_c(2_000_000, 0, |_| {});
+        for result in [&ran, &tproc_c] {
+            assert_eq!(warned(result, &[], Some(500), Some(500), "write back"), []);
+            assert_eq!(warned(result, &[], None, Some(0), "write through"), []);
+            assert_eq!(warned(result, &[], None, None, "write back"), []);
+            assert_eq!(warned(result, &open, Some(0), Some(500), "write back"), []);
+            assert_eq!(warned(result, &[], Some(3), Some(500), "write back"), [("database".to_owned(), 3)]);
+            assert_eq!(warned(result, &[], Some(500), Some(0), "write back"), [("device".to_owned(), 0)]);
+        }
     }
 }

@@ -26,7 +26,7 @@ mod user_sweep;
 pub use ab::Ab;
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
 pub use classic::{Classic, ClassicError, ClassicPreparation, ClassicRequest, ClassicTest};
-pub use database::{database_warnings, small_database};
+pub use database::{DatabaseState, database_warnings, small_database};
 pub use durability_check::{DurabilityCheck, DurabilityStep};
 pub use iolite_stats::{SteadyRule, SteadyWatch, SteadyWindow};
 pub use iometer::{Iometer, IometerAccess};

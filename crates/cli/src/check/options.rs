@@ -93,6 +93,7 @@ impl Options {
             free: self.free,
             direct,
             io_uring,
+            flushes: self.run.storage.flushes_are_needed(),
             volatile: iolite_observe::volatile(&self.run.storage),
             rotational: iolite_observe::rotational(&self.run.storage),
             cpus: self.run.host.cpus,

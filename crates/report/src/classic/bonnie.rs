@@ -5,7 +5,7 @@ use iolite_results::Run;
 use iolite_stats::{PhaseResult, Streamed};
 use serde_json::{Value, json};
 
-use super::parts::{KILO, Meaning, cpu, meanings, result, stamp};
+use super::parts::{KILO, Meaning, SPREAD, cpu, meanings, plus_minus, result, spread, stamp};
 use crate::styler::{Emphasis, Styler};
 
 /// Version of the CSV line.
@@ -73,6 +73,10 @@ impl Figures<'_> {
         [rate, format!("{:.0}", self.cpu)]
     }
 
+    fn plus_minus(&self) -> Option<f64> {
+        plus_minus(self.result, kind(self.phase)).filter(|_| self.long_enough())
+    }
+
     /// The latency in Bonnie++'s units.
     fn latency(&self) -> String {
         let micros = self.latency.0 / 1000;
@@ -117,7 +121,16 @@ pub(super) fn text(run: &Run, terms: &BonnieTerms, styler: Styler) -> String {
         terms.size, terms.chunk, terms.concurrency, terms.files
     );
     let mut out = styler.paint(Emphasis::Strong, &title) + "\n";
-    out += &format!("  {:<22}{:>12}{:>8}{:>6}{:>11}  {}\n", "", "rate", "unit", "%CPU", "latency", "from");
+    out += &format!(
+        "  {:<22}{:>12}{:>8}{:>8}{:>6}{:>11}  {}\n",
+        "",
+        "rate",
+        "unit",
+        styler.clean("±"),
+        "%CPU",
+        "latency",
+        "from"
+    );
     let mut short = false;
     for figures in BonniePhase::ALL.into_iter().filter_map(|phase| figures(run, phase)) {
         let unit = match figures.phase {
@@ -132,8 +145,9 @@ pub(super) fn text(run: &Run, terms: &BonnieTerms, styler: Styler) -> String {
             _ => stamp(figures.result),
         };
         let line = format!(
-            "  {:<22}{rate:>12}{unit:>8}{cpu:>6}{:>11}  {from}",
+            "  {:<22}{rate:>12}{unit:>8}{:>8}{cpu:>6}{:>11}  {from}",
             figures.phase.name(),
+            spread(figures.plus_minus()),
             figures.latency()
         );
         out += (styler.clean(line)).trim_end();
@@ -146,6 +160,7 @@ pub(super) fn text(run: &Run, terms: &BonnieTerms, styler: Styler) -> String {
             "+++++: less than half a second, too short to be meaningful; use a larger --size or --files",
         );
     }
+    out += &styler.item("  ", 2, SPREAD);
     out += &meanings(&MEANINGS, styler);
     out + &styler.clean(csv(run, terms)) + "\n"
 }
@@ -193,6 +208,8 @@ pub(super) fn json(run: &Run, terms: &BonnieTerms) -> Value {
             "cpu_percent": figures.cpu,
             "latency_ns": figures.latency.0,
             "long_enough": figures.long_enough(),
+            "rate_plus_minus": figures.plus_minus(),
+            "stamp": figures.result.end.cache.stamp().to_string(),
         }))
     });
     json!({ "phases": phases.collect::<Vec<_>>(), "csv": csv(run, terms) })

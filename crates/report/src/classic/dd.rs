@@ -5,7 +5,7 @@ use iolite_results::Run;
 use iolite_stats::{PhaseResult, Streamed};
 use serde_json::{Value, json};
 
-use super::parts::{Meaning, meanings, result, stamp};
+use super::parts::{Meaning, SPREAD, meanings, plus_minus, result, spread, stamp};
 use crate::styler::{Emphasis, Styler};
 
 const MEANINGS: [Meaning; 3] = [
@@ -26,15 +26,24 @@ const MEANINGS: [Meaning; 3] = [
 
 fn streamed(run: &Run, step: DdStep) -> Option<(&PhaseResult, Streamed)> {
     let phase = result(run, ClassicStep::Dd(step))?;
-    let kind = if step == DdStep::Read { OpKind::Read } else { OpKind::Write };
-    Some((phase, Streamed::of(phase, kind)?))
+    Some((phase, Streamed::of(phase, kind(step))?))
+}
+
+fn kind(step: DdStep) -> OpKind {
+    if step == DdStep::Read { OpKind::Read } else { OpKind::Write }
 }
 
 pub(super) fn text(run: &Run, terms: &DdTerms, styler: Styler) -> String {
     let mut out = styler.paint(Emphasis::Strong, &format!("dd, blocks of {}", terms.block)) + "\n";
     out += &format!(
-        "  {:<22}{:>10}{:>14}{:>14}{:>11}  {}\n",
-        "", "size", "dd's rate", "with sync", "longest", "from"
+        "  {:<22}{:>10}{:>14}{:>8}{:>14}{:>11}  {}\n",
+        "",
+        "size",
+        "dd's rate",
+        styler.clean("±"),
+        "with sync",
+        "longest",
+        "from"
     );
     for step in DdStep::ALL {
         let Some((phase, streamed)) = streamed(run, step) else { continue };
@@ -45,27 +54,31 @@ pub(super) fn text(run: &Run, terms: &DdTerms, styler: Styler) -> String {
             .max()
             .unwrap_or(Nanos(0));
         let line = format!(
-            "  {:<22}{:>10}{:>14}{:>14}{:>11}  {}",
+            "  {:<22}{:>10}{:>14}{:>8}{:>14}{:>11}  {}",
             step.name(),
             Bytes(streamed.bytes).to_string(),
             rate(streamed.rate()),
+            spread(plus_minus(phase, kind(step))),
             rate(streamed.durable_rate()),
             longest.to_string(),
             stamp(phase)
         );
         out += &(styler.clean(line) + "\n");
     }
+    out += &styler.item("  ", 2, SPREAD);
     out + &meanings(&MEANINGS, styler)
 }
 
 pub(super) fn json(run: &Run) -> Value {
     let steps = DdStep::ALL.into_iter().filter_map(|step| {
-        let (_, streamed) = streamed(run, step)?;
+        let (phase, streamed) = streamed(run, step)?;
         Some(json!({
             "step": step.name(),
             "bytes": streamed.bytes,
             "rate_bytes_per_second": streamed.rate(),
             "durable_bytes_per_second": streamed.durable_rate(),
+            "rate_plus_minus": plus_minus(phase, kind(step)),
+            "stamp": phase.end.cache.stamp().to_string(),
         }))
     });
     steps.collect::<Vec<_>>().into()

@@ -5,7 +5,7 @@ use iolite_results::Run;
 use iolite_stats::{PhaseResult, Streamed};
 use serde_json::{Value, json};
 
-use super::parts::{KILO, Meaning, meanings, result, stamp};
+use super::parts::{KILO, Meaning, meanings, plus_minus, result, spread, stamp};
 use crate::styler::{Emphasis, Styler};
 
 const MEANINGS: [Meaning; 9] = [
@@ -39,6 +39,8 @@ struct Figures {
     min: f64,
     max: f64,
     min_bytes: u64,
+    /// Half width of the interval of the children's rate, relative to it.
+    plus_minus: Option<f64>,
     from: String,
 }
 
@@ -59,9 +61,16 @@ fn figures(run: &Run, terms: &IozoneTerms, test: IozoneTest) -> Option<Figures> 
     let bytes: u64 = each.iter().map(|one| one.bytes).sum();
     let longest = |time: fn(&Streamed) -> f64| each.iter().map(time).fold(0.0, f64::max);
     let rates: Vec<f64> = each.iter().map(Streamed::rate).collect();
+    // Processes that share a device are slow together: their widths add up.
+    let of_each = phases.iter().zip(&each).map(|(phase, one)| {
+        let kind = if phase.totals.operations(OpKind::Read) > 0 { OpKind::Read } else { OpKind::Write };
+        Some(plus_minus(phase, kind)? * one.rate())
+    });
+    let widths: Option<f64> = of_each.sum();
     Some(Figures {
         test,
         processes: each.len(),
+        plus_minus: widths.map(|widths| widths / rates.iter().sum::<f64>()),
         children: rates.iter().sum(),
         parent: bytes as f64 / longest(|one| one.seconds - one.sync).max(1e-9),
         durable: bytes as f64 / longest(|one| one.seconds).max(1e-9),
@@ -110,6 +119,8 @@ fn block(figures: &Figures, styler: Styler) -> String {
         let durable = kilo(figures.durable);
         out += &format!("  {:<50} = {durable:>12} KB/sec\n", "Durable (with fsync)");
     }
+    let spread = spread(figures.plus_minus);
+    out += &format!("  {:<50} = {:>12}\n", styler.clean("± of the children's throughput (95 %)"), spread);
     out += &format!("  {:<50} = {}\n\n", "Served from", styler.clean(&figures.from));
     out
 }
@@ -141,6 +152,8 @@ pub(super) fn json(run: &Run, terms: &IozoneTerms) -> Value {
             "max": figures.max,
             "avg": figures.average(),
             "min_transfer_bytes": figures.min_bytes,
+            "children_plus_minus": figures.plus_minus,
+            "stamp": figures.from,
         })
     });
     json!({ "tests": tests.collect::<Vec<_>>(), "report": report(run, terms) })

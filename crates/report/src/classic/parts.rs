@@ -1,10 +1,11 @@
 //! What the tests' reports share.
 
-use iolite_model::ClassicStep;
+use iolite_model::{ClassicStep, OpKind};
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
 use crate::styler::Styler;
+use crate::table::{NONE, percent};
 
 /// Bytes of a kilobyte as these programs count it.
 pub(super) const KILO: f64 = 1024.0;
@@ -33,6 +34,20 @@ pub(super) fn cpu(run: &Run, phase: &PhaseResult) -> f64 {
 pub(super) fn stamp(phase: &PhaseResult) -> String {
     crate::table::stamp(phase.end.cache.stamp())
 }
+
+/// The half width of the 95 % interval of a phase's rate, relative to the rate; `None` where it has too few operations for one.
+pub(super) fn plus_minus(phase: &PhaseResult, kind: OpKind) -> Option<f64> {
+    let half = phase.summary(kind)?.rate.relative_half_width();
+    half.is_finite().then_some(half)
+}
+
+/// The same as the ± column of other tables has it.
+pub(super) fn spread(half: Option<f64>) -> String {
+    half.map_or_else(|| NONE.to_owned(), percent)
+}
+
+/// What [`plus_minus`] is, under a table.
+pub(super) const SPREAD: &str = "±: 95 % interval of the rate, within this phase; -: too few operations";
 
 /// What the phases mean, one per line.
 pub(super) fn meanings(meanings: &[Meaning], styler: Styler) -> String {

@@ -77,6 +77,11 @@ const CACHE: &[Meaning] = &[
     key("cached_share", One(Share), "share served by a cache, with `partly cached`"),
     key("requested_written_bytes", One(Bytes), "bytes requested to be written"),
     key("device_written_bytes", One(Bytes), "bytes written by the underlying devices in the same time"),
+    key(
+        "device_flushes",
+        One(Count),
+        "flushes of their write caches by the underlying devices in the same time",
+    ),
     key("own_read_bytes", One(Bytes), "of these, bytes read from devices for iolite, if known"),
     key("own_written_bytes", One(Bytes), "bytes sent to devices by iolite, if known"),
     key("unwritten", One(Share), "share of the file without data: holes, or allocated but never written"),

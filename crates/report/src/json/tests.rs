@@ -35,6 +35,7 @@ fn the_keys_are_a_promise() {
     .knees[].saturated
     .phases[].cache.cached_share
     .phases[].cache.compressed
+    .phases[].cache.device_flushes
     .phases[].cache.device_read_bytes
     .phases[].cache.device_written_bytes
     .phases[].cache.direct_confirmed

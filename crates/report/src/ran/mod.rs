@@ -119,7 +119,7 @@ fn legend(report: &RanReport, styler: Styler) -> String {
         parts.push(words::SETS.to_owned());
     }
     if report.used.is_some() {
-        parts.push(physical::legend(&phase.info.task).to_owned());
+        parts.push(physical::legend(&phase.info.task, report.facts.as_ref()));
     }
     styler.item("", 0, parts.join("; "))
 }

@@ -253,13 +253,14 @@ fn bytes_of(bytes: f64) -> String {
 }
 
 /// What the columns mean.
-pub(super) fn legend(task: &Task) -> &'static str {
-    match task {
-        Task::Database(task) if !task.operation.writes() => {
-            "requested: block reads; device: including I/O of other programs; database: its own system calls"
-        }
-        _ => {
-            "requested: block reads, sets, commits; device: including I/O of other programs; database: its own system calls"
-        }
-    }
+pub(super) fn legend(task: &Task, facts: Option<&DatabaseFacts>) -> String {
+    let requested = match task {
+        Task::Database(task) if !task.operation.writes() => "block reads",
+        _ => "block reads, sets, commits",
+    };
+    let database = match facts {
+        Some(facts) if is_embedded(facts) => "its system calls, counted by iolite",
+        _ => "its own system calls",
+    };
+    format!("requested: {requested}; device: including I/O of other programs; database: {database}")
 }

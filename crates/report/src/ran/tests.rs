@@ -246,7 +246,7 @@ fn random_sets_within_the_program() {
 
     ±: 95 % interval of the rate, within this run; -: too few operations, or not counted; sets are in the
     database's memory until their commit; requested: block reads, sets, commits; device: including I/O of other
-    programs; database: its own system calls
+    programs; database: its system calls, counted by iolite
     ");
 }
 

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use iolite_db::{Error, Monitor};
 use iolite_engine::Control;
-use iolite_model::{Bytes, Nanos, Task, Warning};
+use iolite_model::{Bytes, Durability, Nanos, Task, Warning};
 use iolite_observe::{CacheProbe, LeafCounters};
 use iolite_oltp::ran::{Adapter, RanSqlite, run_db_task};
-use iolite_suites::{Check, DatabaseSize};
+use iolite_suites::{Check, DatabaseSize, DatabaseState, database_warnings};
 
 use super::probes;
 use crate::drive::{Environment, no_database};
@@ -98,7 +98,7 @@ impl OwnDatabase {
         let database = &self.database;
         let storage = session.run().info.storage.clone();
         let counters = LeafCounters::new(&storage);
-        session.phase_by(Task::Database(task.clone()), |number, clock, control, events| {
+        let phase = session.phase_by(Task::Database(task.clone()), |number, clock, control, events| {
             settle(database, control, limit)?;
             // What settling wrote is not the phase's. The database runs within this program, and its commits are durable: what the
             // devices do beyond its I/O is others', however many pages and blocks of log a set takes.
@@ -113,6 +113,10 @@ impl OwnDatabase {
             let (read, written) = events.run().requested(number);
             Ok((outcome, Some(probe.finish(read, written))))
         });
+        let ended = session.run().phases.iter().rfind(|result| result.info.index == phase);
+        let state = DatabaseState { durability: Durability::Full, settings: &[] };
+        let warnings = ended.map(|result| database_warnings(result, state, None, &storage));
+        warnings.into_iter().flatten().for_each(|warning| session.warn(warning));
         Ok(())
     }
 }

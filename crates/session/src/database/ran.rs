@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use anyhow::bail;
-use iolite_db::{DatabaseUrl, Waited};
+use iolite_db::DatabaseUrl;
 use iolite_model::{Bytes, DatabaseFacts, DbTask, Storage, Task, TimedBy, Warning};
 use iolite_oltp::ran::{self, Adapter, Description, Settings, run_db_task};
-use iolite_suites::{Nothing, Procedure, database_warnings, small_database};
+use iolite_suites::{Nothing, Procedure, small_database};
 
-use super::ask::{ANSWER, is_standby, warn_of_copies};
+use super::ask::{is_standby, warn_of_copies};
 use super::site::{Record, Site, settle};
 use super::storage::DatabaseStorage;
 use crate::drive::{Environment, no_database};
-use crate::patience::patiently;
 use crate::session::Session;
 use crate::writes::WriteLimits;
 
@@ -127,57 +125,17 @@ impl RanDatabase {
         let database = self.database.clone();
         settle(session, move || database.settle())?;
         let facts = self.facts(session.run().next_phase())?;
-        // One that can't be asked now will say so in the phase.
-        let before = self.site.instance.describe(self.site.durability).ok();
         let record = Record {
-            facts: Some(facts.clone()),
+            facts: Some(facts),
             counts_block_reads: self.database.counts_block_reads(),
             samples_waits: false,
             writes: task.operation.writes(),
         };
         let as_task = Task::Database(task.clone());
-        let (index, waits) = self.site.phase(session, as_task, record, |number, clock, control, events| {
+        self.site.phase(session, as_task, record, |number, clock, control, events| {
             Ok(run_db_task(&self.database, &task, number, clock, control, events)?)
         });
-        let changes = before.map(|before| self.changes(session, &before)).unwrap_or_default();
-        let warnings = self.warnings(session, index, &facts, &waits, changes)?;
-        warnings.into_iter().for_each(|warning| session.warn(warning));
         Ok(())
-    }
-
-    /// Warnings about a phase that has ended.
-    fn warnings(
-        &self,
-        session: &Session<'_>,
-        index: u32,
-        facts: &DatabaseFacts,
-        waits: &[Waited],
-        changes: Vec<String>,
-    ) -> anyhow::Result<Vec<Warning>> {
-        let run = session.run();
-        let Some(result) = run.phases.last().filter(|phase| phase.info.index == index) else {
-            bail!("phase {index} has not ended, which is a bug")
-        };
-        let mut warnings = database_warnings(result, facts, run.database_use.get(&index), self.storage());
-        let phase = || result.info.task.name().to_owned();
-        warnings.extend(waits.first().map(|longest| Warning::LockWait {
-            phase: phase(),
-            waited: longest.time,
-            holder: longest.wait.holder.clone(),
-        }));
-        if !changes.is_empty() {
-            warnings.push(Warning::SettingsChanged { phase: phase(), changes });
-        }
-        Ok(warnings)
-    }
-
-    /// Settings of the database that are no longer what they were.
-    fn changes(&self, session: &Session<'_>, before: &iolite_db::Description) -> Vec<String> {
-        let (instance, durability) = (self.site.instance.clone(), self.site.durability);
-        // A server that is gone has ended the phase, which says so.
-        let asked = patiently(session.control(), ANSWER, move || instance.describe(durability));
-        let Ok(Ok(later)) = asked else { return Vec::new() };
-        before.changes(&later)
     }
 
     fn facts(&self, phase: u32) -> anyhow::Result<DatabaseFacts> {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
-use iolite_db::{Instance, WAIT_INTERVAL, WaitSampler, Waited};
+use iolite_db::{Description, Instance, WAIT_INTERVAL, WaitSampler, Waited};
 use iolite_engine::{Control, Outcome};
 use iolite_model::{Bytes, Concluded, DatabaseFacts, Durability, Ending, Event, Sink, Task, Warning};
+use iolite_suites::{DatabaseState, database_warnings};
 use iolite_sys::clock::Clock;
 
+use super::ask::ANSWER;
 use super::counted::Counted;
 use super::probes;
 use super::storage::DatabaseStorage;
@@ -47,16 +49,18 @@ pub(super) struct Record {
 }
 
 impl Site {
-    /// Runs `work` as a phase: devices and database are read before and after it. Returns the phase's number and the waits for
-    /// locks that lasted. What fails is the phase's ending.
+    /// Runs `work` as a phase: devices and database are read before and after it, and what they show is a warning. What fails is the
+    /// phase's ending.
     pub(super) fn phase(
         &self,
         session: &mut Session<'_>,
         task: Task,
         record: Record,
         work: impl FnOnce(u32, Clock, &Control, &mut Events) -> anyhow::Result<Outcome>,
-    ) -> (u32, Vec<Waited>) {
+    ) {
         let Site { engine, instance, storage, durability, limits } = self;
+        // One that can't be asked now will say so in the phase.
+        let before = instance.describe(*durability).ok();
         let mut lock_waits = Vec::new();
         let (mut watched, name) = (None, task.name().to_owned());
         let watch =
@@ -103,7 +107,46 @@ impl Site {
                 session.warn(Warning::LeftOut { what: format!("the rest of `{name}`"), why });
             }
         }
-        (phase, lock_waits)
+        let warnings = self.warnings(session, phase, before.as_ref(), &lock_waits);
+        warnings.into_iter().for_each(|warning| session.warn(warning));
+    }
+
+    /// Warnings about a phase that has ended, whatever the workload; `before` is what the database was when it began.
+    fn warnings(
+        &self,
+        session: &Session<'_>,
+        phase: u32,
+        before: Option<&Description>,
+        waits: &[Waited],
+    ) -> Vec<Warning> {
+        let run = session.run();
+        let Some(result) = run.phases.iter().rfind(|result| result.info.index == phase) else {
+            return Vec::new();
+        };
+        let settings = before.map_or(&[][..], |before| &before.settings);
+        let state = DatabaseState { durability: self.durability, settings };
+        let mut warnings =
+            database_warnings(result, state, run.database_use.get(&phase), &self.storage.storage);
+        let name = || result.info.task.name().to_owned();
+        warnings.extend(waits.first().map(|longest| Warning::LockWait {
+            phase: name(),
+            waited: longest.time,
+            holder: longest.wait.holder.clone(),
+        }));
+        let changes = before.map(|before| self.changes(session, before)).unwrap_or_default();
+        if !changes.is_empty() {
+            warnings.push(Warning::SettingsChanged { phase: name(), changes });
+        }
+        warnings
+    }
+
+    /// Settings of the database that are no longer what they were.
+    fn changes(&self, session: &Session<'_>, before: &Description) -> Vec<String> {
+        let (instance, durability) = (self.instance.clone(), self.durability);
+        // A server that is gone has ended the phase, which says so.
+        let asked = patiently(session.control(), ANSWER, move || instance.describe(durability));
+        let Ok(Ok(later)) = asked else { return Vec::new() };
+        before.changes(&later)
     }
 }
 

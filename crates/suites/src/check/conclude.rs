@@ -5,7 +5,7 @@ use iolite_model::{
 };
 use iolite_stats::{Estimate, Knee, LoadPoint, PhaseResult};
 
-use super::plan::{self, Search, Stage};
+use super::plan::{self, Pattern, Search, Stage};
 use super::{Check, KneeFound, precondition, tasks};
 use crate::judge::{Capacity, Circumstances, Disturbance, Evidence, RateDemand, judge};
 use crate::phase_warnings::{foreign_load, short_phases};
@@ -17,6 +17,12 @@ const SHORT_STROKED: f64 = 0.1;
 
 /// Share of a run's phases in which others' I/O is seen that makes it likely in all of them.
 const MUCH_OF_A_RUN: f64 = 0.25;
+
+/// Share of the syncs for which a device must have flushed its cache. Others' flushes are counted, too: there may be more, not fewer.
+const FLUSHED: f64 = 0.5;
+
+/// Syncs below which nothing is said of flushes.
+const FEW_SYNCS: u64 = 20;
 
 /// Whether others used the device during a phase.
 fn beside_others(result: &PhaseResult, direct: bool) -> bool {
@@ -48,6 +54,7 @@ impl Check {
         warnings.extend(short_phases(history));
         warnings.extend(self.span(history));
         warnings.extend(self.written_beside(history));
+        warnings.extend(self.unflushed(history));
         // Of windows that are too short by themselves; the others have been warned of.
         warnings.extend(self.generator(history));
         let preconditioned = self.preconditioned(history);
@@ -125,6 +132,34 @@ impl Check {
         })
     }
 
+    /// Commits whose syncs did not have the device flush its cache: a file system without barriers. By O_DSYNC a device may be
+    /// written past its cache, without a flush.
+    fn unflushed(&self, history: &[PhaseResult]) -> Option<Warning> {
+        let found = |stage: Stage| {
+            let (mut syncs, mut flushes) = (0, 0);
+            for result in self.results(stage, history) {
+                flushes += result.end.cache.device_flushes?;
+                syncs += result.totals.whole(OpKind::Sync).0;
+            }
+            let missing = syncs >= FEW_SYNCS && (flushes as f64) < syncs as f64 * FLUSHED;
+            missing.then(|| Warning::FewSyncs {
+                phase: self
+                    .results(stage, history)
+                    .next()
+                    .map_or("", |result| result.info.task.name())
+                    .to_owned(),
+                commits: syncs,
+                jobs: 1,
+                counter: "device".into(),
+                what: "flushes".into(),
+                syncs: flushes,
+            })
+        };
+        let synced =
+            [Pattern::Append, Pattern::Growing, Pattern::OverwriteDirect, Pattern::OverwriteBuffered];
+        synced.into_iter().map(Stage::Commit).find_map(found).filter(|_| self.options.flushes)
+    }
+
     /// What of the load generator caps the verdict: the windows of each criterion together, and each other phase that bears on it.
     fn generator(&self, history: &[PhaseResult]) -> Vec<Warning> {
         let mut windows: Vec<Stage> = plan::JUDGED.iter().map(|&(_, stage, _)| stage).collect();
@@ -163,7 +198,7 @@ impl Check {
     /// All that allows no better than marginal.
     fn beside(&self, history: &[PhaseResult]) -> Vec<Warning> {
         let foreign = self.foreign.iter().cloned().chain(self.written_beside(history));
-        foreign.chain(self.generator(history)).collect()
+        foreign.chain(self.generator(history)).chain(self.unflushed(history)).collect()
     }
 
     fn verdict(&self, knees: &[KneeFound], history: &[PhaseResult]) -> Verdict {

@@ -59,6 +59,7 @@ fn options() -> CheckOptions {
         free: Bytes(1 << 40),
         direct: true,
         io_uring: true,
+        flushes: true,
         volatile: None,
         rotational: None,
         cpus: 2,
@@ -429,4 +430,23 @@ fn a_short_wait_for_a_cpu_caps_nothing_and_spares_what_is_slow() {
     };
     assert_eq!((verdict(GOOD, 0.06), verdict(*slow, 0.06)), (Fitness::Fit, Fitness::Marginal));
     assert_eq!((verdict(GOOD, 0.12), verdict(*slow, 0.12)), (Fitness::Marginal, Fitness::Marginal));
+}
+
+/// A file system without barriers acknowledges commits that are in the device's cache.
+#[test]
+fn commits_that_do_not_reach_the_medium_are_never_fit() {
+    let check = |flushes, options: CheckOptions| check(Device { flushes, ..GOOD }, 4, options);
+    let warned = |warnings: &[Warning]| {
+        warnings
+            .iter()
+            .any(|warning| matches!(warning, Warning::FewSyncs { counter, .. } if counter == "device"))
+    };
+    let (verdict, warnings) = check(0.01, options());
+    assert_eq!((verdict.fitness, warned(&warnings)), (Fitness::Marginal, true), "{verdict:#?}");
+    assert!(verdict.reasons.iter().any(|reason| reason.what == "flushes"), "{verdict:#?}");
+    // Two flushes for a commit of the journal; none where the device has no cache that could be lost.
+    for (flushes, needed) in [(2.0, true), (0.0, false)] {
+        let (verdict, warnings) = check(flushes, CheckOptions { flushes: needed, ..options() });
+        assert_eq!((verdict.fitness, warned(&warnings)), (Fitness::Fit, false), "{verdict:#?}");
+    }
 }

@@ -40,6 +40,8 @@ pub struct CheckOptions {
     pub direct: bool,
     /// Whether io_uring can be used.
     pub io_uring: bool,
+    /// Whether each device beneath has a volatile write cache, which a sync must have it flush.
+    pub flushes: bool,
     /// What keeps the data only until the next restart (tmpfs, a device in memory), where it does.
     pub volatile: Option<String>,
     /// Size of a device beneath that rotates, where there is one: its speed depends on where it is read.

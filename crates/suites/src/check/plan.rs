@@ -34,7 +34,8 @@ pub(super) enum Pattern {
 /// A stage of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Makes the data file: the sequential write.
+    /// Makes the data file: the sequential write. It has one window: shorter ones, so that its blocks can be written again later,
+    /// meet fewer of a device's stalls.
     Layout,
     /// Random writes in rounds until their rate is steady; of a thorough check only.
     Precondition,
@@ -62,18 +63,16 @@ pub(super) enum Stage {
 
 /// By which share of the time each stage is to be over: a search that is late ends, and what would end after the whole
 /// time is left out.
-const DEADLINES: [(Stage, f64); 7] = [
+const DEADLINES: [(Stage, f64); 5] = [
     (Stage::Layout, 0.10),
     (Stage::Search(Search::Read8k), 0.30),
     (Stage::Search(Search::Read64k), 0.43),
     (Stage::CreateDatabase, 0.80),
-    (Stage::Search(Search::RanRead), 0.90),
-    (Stage::AtKnee(Search::RanRead), 0.93),
-    (Stage::RanWrite, 0.96),
+    (Stage::Search(Search::RanRead), 0.89),
 ];
 
 /// The same of a thorough check, most of whose time goes to the fill, to the steady state and to the sustained load.
-const THOROUGH: [(Stage, f64); 9] = [
+const THOROUGH: [(Stage, f64); 7] = [
     (Stage::Layout, 0.25),
     (Stage::Precondition, 0.45),
     (Stage::Search(Search::Read8k), 0.53),
@@ -81,8 +80,6 @@ const THOROUGH: [(Stage, f64); 9] = [
     (Stage::Sustained, 0.84),
     (Stage::CreateDatabase, 0.96),
     (Stage::Search(Search::RanRead), 0.97),
-    (Stage::AtKnee(Search::RanRead), 0.98),
-    (Stage::RanWrite, 0.99),
 ];
 
 /// What the searches and the layout come before, in random order, each several times: an interval over windows that are
@@ -103,6 +100,9 @@ const WRITES: [Stage; 6] = [
     Stage::Commit(Pattern::OverwriteBuffered),
     Stage::Commit(Pattern::OverwriteDsync),
 ];
+
+/// The same inside the database, after the search for its knee.
+const DATABASE: [Stage; 3] = [Stage::AtKnee(Search::RanRead), Stage::RanWrite, Stage::RanIo];
 
 /// A check shorter than this has fewer windows, which would else be too short to say anything.
 const HURRIED: Nanos = Nanos(30_000_000_000);
@@ -141,22 +141,20 @@ pub(super) fn stages(options: &CheckOptions) -> Vec<Stage> {
         _ => true,
     };
     for (group, salt) in [(READS.as_slice(), 1), (WRITES.as_slice(), 2)] {
-        let mut windows = Vec::new();
-        for &stage in group.iter().filter(wanted) {
-            windows.extend(std::iter::repeat_n(stage, stage.windows(options)));
-        }
-        shuffle(&mut windows, options.seed.wrapping_add(salt));
-        stages.extend(windows);
+        stages.extend(shuffled(group.iter().filter(wanted), options, salt));
         stages.extend(sequential.next());
     }
-    stages.extend([
-        Stage::CreateDatabase,
-        Stage::Search(Search::RanRead),
-        Stage::AtKnee(Search::RanRead),
-        Stage::RanWrite,
-        Stage::RanIo,
-    ]);
+    stages.extend([Stage::CreateDatabase, Stage::Search(Search::RanRead)]);
+    stages.extend(shuffled(DATABASE.iter(), options, 3));
     stages
+}
+
+/// All windows of some stages, in random order.
+fn shuffled<'a>(group: impl Iterator<Item = &'a Stage>, options: &CheckOptions, salt: u64) -> Vec<Stage> {
+    let mut windows: Vec<Stage> =
+        group.flat_map(|&stage| std::iter::repeat_n(stage, stage.windows(options))).collect();
+    shuffle(&mut windows, options.seed.wrapping_add(salt));
+    windows
 }
 
 impl Search {
@@ -218,7 +216,8 @@ impl Stage {
     /// In how many windows it is measured.
     pub(super) fn windows(self, options: &CheckOptions) -> usize {
         match self {
-            Stage::AtKnee(Search::RanRead) => 1,
+            Stage::AtKnee(Search::RanRead) | Stage::RanWrite | Stage::RanIo if options.time < HURRIED => 1,
+            Stage::AtKnee(Search::RanRead) | Stage::RanWrite | Stage::RanIo => 3,
             Stage::AtKnee(_) | Stage::AtTarget(_) if options.time < HURRIED => 2,
             Stage::AtKnee(_) | Stage::AtTarget(_) => 4,
             Stage::SequentialRead | Stage::RandomWrite | Stage::Commit(_) if options.time < HURRIED => 1,

@@ -71,6 +71,9 @@ const WRITES_OUTSTANDING: u32 = 8;
 /// Size of the entries in the test that etcd's documentation recommends for its log.
 const ETCD_ENTRY: Bytes = Bytes(2300);
 
+/// Seconds of a run of the search inside the database, and of all windows at its knee, in a check of 90 s.
+const SEARCHED_IN_DATABASE: f64 = 1.2;
+
 /// Mean response time that ends a search where the profile names none: PerfTools' advice to stop at 10 ms.
 const RESPONSE_LIMIT: Nanos = Nanos(10_000_000);
 
@@ -211,7 +214,7 @@ pub(super) fn fixed(options: &CheckOptions, stage: Stage, layout: Layout) -> Opt
         Stage::RanWrite => Task::Database(DbTask {
             operation: DbOperation::RanWrite { transaction_length: TRANSACTION_LENGTH, hang: HANG },
             workers: GLOBALS,
-            stop: sets(options, RAN_WRITE_SHARE, 1),
+            stop: sets(options, stage, RAN_WRITE_SHARE, 1),
             ramp: Nanos(0),
             ..database_task(options, "RanWrite", 3.0)
         }),
@@ -222,7 +225,7 @@ pub(super) fn fixed(options: &CheckOptions, stage: Stage, layout: Layout) -> Opt
                 read_percent: READ_PERCENT,
             },
             workers: GLOBALS,
-            stop: sets(options, RAN_IO_SHARE, 2),
+            stop: sets(options, stage, RAN_IO_SHARE, 2),
             ramp: Nanos(0),
             ..database_task(options, "RanIO 50 %", 3.0)
         }),
@@ -285,8 +288,9 @@ pub(super) fn at_knee(
     layout: Layout,
     (concurrency, throughput): (u32, f64),
 ) -> Task {
-    let seconds =
-        (OPERATIONS_FOR_P999 / throughput).clamp(3.0, 7.0) / Stage::AtKnee(what).windows(options) as f64;
+    let max = if what == Search::RanRead { SEARCHED_IN_DATABASE } else { 7.0 };
+    let seconds = (OPERATIONS_FOR_P999 / throughput).clamp(3.0, 7.0).min(max)
+        / Stage::AtKnee(what).windows(options) as f64;
     load(options, what, layout, concurrency, seconds).named(&format!("{}, at the knee", what.name()))
 }
 
@@ -306,7 +310,7 @@ fn load(options: &CheckOptions, what: Search, layout: Layout, concurrency: u32, 
         Search::Read8k => Bytes(8 << 10),
         Search::Read64k => Bytes(64 << 10),
         Search::RanRead => {
-            let task = database_task(options, what.name(), seconds.min(1.2));
+            let task = database_task(options, what.name(), seconds.min(SEARCHED_IN_DATABASE));
             return Task::Database(DbTask { workers: concurrency, ..task });
         }
     };
@@ -337,10 +341,12 @@ fn database_task(options: &CheckOptions, name: &str, seconds: f64) -> DbTask {
     }
 }
 
-/// Time and operations of a task of which one in `one_in` operations is a set.
-fn sets(options: &CheckOptions, share: f64, one_in: u64) -> Stop {
-    let operations = space(options, share).0 / BYTES_PER_SET * one_in;
-    Stop { runtime: Some(time(options, 3.0)), operations: Some(operations), ..Stop::default() }
+/// Time and operations of a window of a task of which one in `one_in` operations is a set.
+fn sets(options: &CheckOptions, stage: Stage, share: f64, one_in: u64) -> Stop {
+    let windows = stage.windows(options) as u64;
+    let operations = space(options, share).0 / BYTES_PER_SET * one_in / windows;
+    let runtime = time(options, 3.0 / windows as f64);
+    Stop { runtime: Some(runtime), operations: Some(operations), ..Stop::default() }
 }
 
 /// The database: its share of the space, but no more than can be written in some seconds.

@@ -28,6 +28,7 @@ fn options() -> CheckOptions {
         free: Bytes(1 << 40),
         direct: true,
         io_uring: true,
+        flushes: true,
         volatile: None,
         rotational: None,
         cpus: 2,
@@ -355,4 +356,33 @@ fn a_target_response_takes_the_place_of_the_profiles() {
     let (_, conclusion, _) = run(FLASH, options);
     assert_eq!(conclusion.verdict.fitness, Fitness::Unfit, "{:#?}", conclusion.verdict);
     assert_eq!(conclusion.verdict.reasons[0].asked, "at most 50.0 µs");
+}
+
+/// What is measured once cannot show drift: what is judged has windows apart from each other, in an order of chance.
+#[test]
+fn each_criterion_rests_on_windows_that_are_apart() {
+    let (history, _, elapsed) = run(FLASH, options());
+    assert!(elapsed <= CheckOptions::DEFAULT_TIME, "{elapsed}");
+    let names: Vec<_> = history.iter().map(|result| result.info.task.name()).collect();
+    let judged = [
+        "sequential read 1 MiB",
+        "random read 8 KiB, at the knee",
+        "random write 8 KiB",
+        "commit, buffered append",
+        "RanRead, at the knee",
+        "RanWrite",
+        "RanIO 50 %",
+    ];
+    for name in judged {
+        let windows: Vec<_> = (0..names.len()).filter(|&at| names[at] == name).collect();
+        assert!(windows.len() >= 3, "{name}: {windows:?}");
+        let first = windows[0];
+        assert!(windows.iter().enumerate().any(|(number, &at)| at != first + number), "{name}: {windows:?}");
+    }
+    // Together they take no longer than the one window did.
+    for (name, seconds) in [("RanRead, at the knee", 1.2), ("RanWrite", 3.0), ("RanIO 50 %", 3.0)] {
+        let windows = history.iter().filter(|result| result.info.task.name() == name);
+        let all: u64 = windows.map(|result| result.info.task.stop().runtime.unwrap().0).sum();
+        assert!((all as f64 / 1e9 - seconds).abs() < 1e-6, "{name}: {all}");
+    }
 }

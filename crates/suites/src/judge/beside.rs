@@ -137,6 +137,11 @@ fn beside(warning: &Warning) -> Option<Reason> {
             format!("`{phase}`: the device transferred {device} for {requested} requested"),
             "an idle device",
         ),
+        Warning::FewSyncs { phase, commits, syncs, what, .. } => (
+            "flushes",
+            format!("`{phase}`: {syncs} {what} for {commits} commits"),
+            "a flush of the device for each commit",
+        ),
         _ => return None,
     };
     Some(Reason::new(Fitness::Marginal, what, measured, asked))

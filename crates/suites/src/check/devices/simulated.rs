@@ -44,6 +44,8 @@ pub(super) struct Device {
     pub(super) database: f64,
     /// Reads come out of a cache that the counters see.
     pub(super) cached: bool,
+    /// Flushes of its cache for each sync.
+    pub(super) flushes: f64,
 }
 
 pub(super) const GOOD: Device = Device {
@@ -64,6 +66,7 @@ pub(super) const GOOD: Device = Device {
     written_beside: 0,
     database: 1.0,
     cached: false,
+    flushes: 1.0,
 };
 
 pub(super) const DEVICES: [Device; 10] = [
@@ -231,6 +234,7 @@ impl Simulation {
             requested_written: written,
             device_read: Some(Bytes((read.0 as f64 * seen) as u64)),
             device_written: Some(Bytes(written.0 + self.device.written_beside)),
+            device_flushes: Some((totals.operations(OpKind::Sync) as f64 * self.device.flushes) as u64),
             own_read: self.device.accounted.then_some(read),
             own_written: self.device.accounted.then_some(written),
             ..Cache::default()
