@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -52,14 +52,9 @@ pub(crate) fn zero_share(file: &File, length: u64) -> Option<f64> {
     thread::Builder::new().name("zeros".into()).spawn(read).ok()?;
     let until = Instant::now() + PATIENCE;
     let (mut all, mut zeros) = (0, 0);
-    loop {
-        match samples.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(is_zeros) => {
-                all += 1;
-                zeros += u32::from(is_zeros);
-            }
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
-        }
+    while let Ok(is_zeros) = samples.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        all += 1;
+        zeros += u32::from(is_zeros);
     }
     (all >= ENOUGH).then(|| f64::from(zeros) / f64::from(all))
 }
