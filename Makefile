@@ -3,10 +3,11 @@
 #             (docs/performance.md); wants a quiet machine
 # make truth  what is measured against throttles, tracepoints, laws and known devices: docs/truth.md (as root; some 30 minutes)
 # make faults  every fault of docs/safety.md, with its totals; make fuzz: every parser, 60 s of CPU time each (SECONDS=3600)
+# make fio-differential  300 generated configurations, and all methods of verification with all options, against the installed fio
 # make dist   what is delivered, in dist/: static binary, Debian package, manual pages, completions, checksums; tries the package
 # make        the program, target/release/iolite
 
-.PHONY: build test lint bench truth faults fuzz dist needs
+.PHONY: build test lint bench truth faults fuzz fio-differential dist needs
 build:
 	cargo build --release
 
@@ -40,6 +41,12 @@ truth: needs
 
 faults: needs
 	.ci/totals faults
+
+CONFIGS ?= 300
+fio-differential:
+	@.ci/needs fio:fio
+	IOLITE_FIO_CONFIGS=$(CONFIGS) cargo test -p iolite --test fio_differential -- --nocapture generated_configurations
+	IOLITE_FIO_MATRIX=1 cargo test -p iolite --test fio_verify -- --nocapture
 
 SECONDS ?= 60
 fuzz:

@@ -129,7 +129,7 @@ const JOB: [(&str, &[&str]); 11] = [
     ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Lifetime", "Fill"]),
     ("arrival", &["Arrival", "KindRates", "Pace", "Stop"]),
     ("verify", &["Verify", "Checksum", "FioChecksum"]),
-    ("fault", &["OnError", "ErrorClass"]),
+    ("fault", &["OnError", "KindLimit", "ErrorClass"]),
 ];
 
 const METADATA: (&str, &[&str]) = ("metadata", &["MetadataTask", "MetadataOperation"]);
@@ -255,6 +255,7 @@ fn of_type(field: &Field) -> String {
         "Bytes" => "size",
         "Nanos" => "time",
         "Bandwidth" => "size a second",
+        "OpKind" => "`'read'`, `'write'`, `'trim'` or `'sync'`",
         // Written as the list of its operations.
         "Trace" => return format!("[TracedOp](#tracedop) (list){note}"),
         other => return format!("[{other}](#{}){note}", other.to_lowercase()),

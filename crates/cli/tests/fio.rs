@@ -6,6 +6,10 @@
 #[path = "fio/behaviour.rs"]
 mod behaviour;
 mod common;
+#[path = "fio/details.rs"]
+mod details;
+#[path = "fio/scripts.rs"]
+mod scripts;
 
 use std::collections::BTreeSet;
 use std::fs;

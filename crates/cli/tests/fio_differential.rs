@@ -1,12 +1,14 @@
 //! fio and `iolite fio` on the same work: generated configurations, data that one writes and the other verifies, interim
 //! results.
 //!
-//! `IOLITE_FIO_CONFIGS=300` runs all generated configurations; otherwise a sample runs. `IOLITE_FIO_SEED` chooses others.
+//! `IOLITE_FIO_CONFIGS=300` runs 300 generated configurations; otherwise a sample runs. `IOLITE_FIO_SEED` chooses others.
 
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod common;
+#[path = "fio/configurations.rs"]
+mod configurations;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,6 +18,7 @@ use std::process::{Command, Stdio};
 
 use common::fio::{Program, empty_directory, fio_is_installed, run_as_fio};
 use common::*;
+use configurations::{Configuration, Dice, Known, configuration};
 use serde_json::Value;
 
 /// Configurations that run unless configured otherwise.
@@ -25,80 +28,72 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Numbers that follow from a seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-
-    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len() as u64) as usize]
-    }
-
-    /// One of these in so many of a hundred cases.
-    fn sometimes<'a>(&mut self, percent: u64, of: &[&'a str]) -> Option<&'a str> {
-        (self.below(100) < percent).then(|| self.one(of))
-    }
-}
-
-/// A configuration on files whose amounts follow from it.
-fn configuration(dice: &mut Dice) -> Vec<String> {
-    let rw = dice.one(&["read", "write", "randread", "randwrite", "rw", "randrw"]);
-    let mut options = vec!["--name=x".to_owned(), format!("--rw={rw}")];
-    options
-        .push(dice.one(&["--size=64k", "--size=256k", "--size=1m", "--size=100k", "--size=1000000"]).into());
-    let engine =
-        dice.one(&["psync", "sync", "vsync", "pvsync", "pvsync2", "libaio", "io_uring", "posixaio", "mmap"]);
-    options.push(format!("--ioengine={engine}"));
-    let mut maybe = |percent, of: &[&str]| options.extend(dice.sometimes(percent, of).map(str::to_owned));
-    maybe(70, &["--bs=4k", "--bs=8k", "--bs=16k", "--bs=512", "--bs=64k", "--bs=4k,8k"]);
-    maybe(40, &["--iodepth=2", "--iodepth=8", "--iodepth=32"]);
-    maybe(30, &["--numjobs=2", "--numjobs=3"]);
-    maybe(30, &["--group_reporting"]);
-    maybe(20, &["--nrfiles=2", "--nrfiles=4"]);
-    maybe(20, &["--loops=2", "--loops=3"]);
-    maybe(20, &["--io_size=128k", "--io_size=2m"]);
-    maybe(15, &["--number_ios=7", "--number_ios=40"]);
-    maybe(15, &["--norandommap"]);
-    maybe(15, &["--fsync=4", "--fdatasync=8", "--end_fsync=1"]);
-    maybe(15, &["--rwmixread=30", "--rwmixwrite=80"]);
-    maybe(15, &["--fallocate=none", "--fallocate=keep", "--create_on_open=1", "--overwrite=1"]);
-    maybe(15, &["--unlink=1"]);
-    maybe(
-        15,
-        &["--lat_percentiles=1", "--clat_percentiles=0", "--slat_percentiles=1", "--percentile_list=50:99"],
-    );
-    maybe(10, &["--gtod_reduce=1", "--disable_lat=1", "--disable_clat=1", "--disable_slat=1"]);
-    maybe(10, &["--invalidate=0", "--fadvise_hint=0"]);
-    maybe(10, &["--unified_rw_reporting=1", "--unified_rw_reporting=both"]);
-    maybe(10, &["--file_service_type=sequential", "--file_service_type=random:2"]);
-    maybe(10, &["--zero_buffers=1", "--refill_buffers=1", "--buffer_pattern=0xdeadbeef"]);
-    maybe(10, &["--description=words"]);
-    options
-}
-
 /// What a run left and said, as far as the configuration fixes it.
 #[derive(Debug, PartialEq)]
 struct Came {
     code: Option<i32>,
     /// By file: its length.
     files: BTreeMap<String, u64>,
+    /// By file: its contents, where they follow from the configuration.
+    contents: BTreeMap<String, Vec<u8>>,
     /// By job: operations and bytes of reads and writes together.
     amounts: Vec<(u64, u64)>,
+    /// Offsets and sizes of all operations, in their order where it is known.
+    order: Vec<String>,
     keys: BTreeSet<String>,
 }
 
-fn came(program: Program, directory: &Path, arguments: &[String]) -> Came {
-    let output = run_as_fio(program, directory, arguments);
+impl Came {
+    fn bytes(&self) -> u64 {
+        self.amounts.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+/// Prefix of the logs that hold the offsets.
+const LOG: &str = "offsets";
+
+fn came(program: Program, directory: &Path, configuration: &Configuration) -> Came {
+    let mut arguments = vec!["--output-format=json".to_owned()];
+    if configuration.file {
+        fs::write(directory.join("job.fio"), configuration.job_file()).unwrap();
+        arguments.push("job.fio".into());
+    } else {
+        arguments.extend_from_slice(&configuration.options);
+    }
+    let output = run_as_fio(program, directory, &arguments);
     let text = String::from_utf8_lossy(&output.stdout);
     let document: Value = text
         .find("{\n")
         .map_or(Value::Null, |start| serde_json::from_str(&text[start..]).unwrap_or(Value::Null));
     let mut found = BTreeSet::new();
     keys(&document, "", &mut found);
+    let mut order = Vec::new();
+    let (mut files, mut contents) = (BTreeMap::new(), BTreeMap::new());
+    for name in entries(directory) {
+        let path = directory.join(&name);
+        if name.starts_with(LOG) {
+            if name.contains("_clat") {
+                order.extend(fs::read_to_string(&path).unwrap().lines().map(place_of));
+            }
+            continue;
+        }
+        if configuration.writes_known_data() {
+            contents.insert(name.clone(), fs::read(&path).unwrap());
+        }
+        files.insert(name, fs::metadata(&path).unwrap().len());
+    }
+    let amounts = amounts(&document, configuration.counts_operations());
+    Came { code: output.status.code(), files, contents, amounts, order, keys: found }
+}
+
+/// Direction, size and offset of a line of a log.
+fn place_of(line: &str) -> String {
+    let columns: Vec<&str> = line.split(", ").collect();
+    columns[2..5].join(" ")
+}
+
+/// By job: operations, if they are fixed, and bytes of reads and writes together.
+fn amounts(document: &Value, operations: bool) -> Vec<(u64, u64)> {
     let jobs = document["jobs"].as_array().cloned().unwrap_or_default();
     let amounts = jobs.iter().map(|job| {
         let parts = ["read", "write", "mixed"].map(|part| &job[part]);
@@ -107,13 +102,32 @@ fn came(program: Program, directory: &Path, arguments: &[String]) -> Came {
             let counted = parts.iter().take(if both { 2 } else { 3 });
             counted.map(|part| part[key].as_u64().unwrap_or(0)).sum()
         };
-        (sum("total_ios"), sum("io_bytes"))
+        (if operations { sum("total_ios") } else { 0 }, sum("io_bytes"))
     });
-    let files = entries(directory).into_iter().map(|name| {
-        let length = fs::metadata(directory.join(&name)).unwrap().len();
-        (name, length)
-    });
-    Came { code: output.status.code(), files: files.collect(), amounts: amounts.collect(), keys: found }
+    amounts.collect()
+}
+
+/// Whether two runs differ exactly as they are known to.
+fn differ_as_known(known: Known, ours: &Came, theirs: &Came) -> bool {
+    match known {
+        Known::Amounts => {
+            (ours.code, &ours.keys) == (theirs.code, &theirs.keys)
+                && ours.files.keys().eq(theirs.files.keys())
+                && ours.amounts.len() == theirs.amounts.len()
+        }
+        Known::Removed => {
+            (ours.code, theirs.code) == (Some(0), Some(1)) && ours.amounts[0] == theirs.amounts[0]
+        }
+        Known::Refused => (ours.code, theirs.code, theirs.bytes()) == (Some(0), Some(1), 0),
+        Known::NothingThere => ours.code == Some(0) && ours.bytes() > 0 && ours.bytes() >= theirs.bytes(),
+        Known::Lengths => {
+            (ours.code, &ours.amounts) == (theirs.code, &theirs.amounts)
+                && ours.files.keys().eq(theirs.files.keys())
+        }
+        Known::JoinedOnce => {
+            ours.code == theirs.code && ours.files == theirs.files && ours.bytes() >= theirs.bytes()
+        }
+    }
 }
 
 /// The paths of all keys but those on purpose: docs/fio.md lists them under "Where iolite differs on purpose".
@@ -146,44 +160,6 @@ fn keys(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Why a configuration is expected to differ: docs/fio.md lists the reasons under "Where iolite differs on purpose".
-fn known(options: &[String]) -> Option<&'static str> {
-    let has = |name: &str| options.iter().any(|option| option.starts_with(&format!("--{name}")));
-    let is = |option: &str| options.iter().any(|given| given == option);
-    let mixed = is("--rw=rw") || is("--rw=randrw");
-    let random = is("--rw=randread") || is("--rw=randwrite") || is("--rw=randrw");
-    let partial = has("number_ios") || has("io_size");
-    let grows = has("create_on_open") || is("--fallocate=none") || is("--fallocate=keep");
-    let writes = !(is("--rw=read") || is("--rw=randread"));
-    let size = match () {
-        () if is("--size=64k") => 64 << 10,
-        () if is("--size=100k") => 100 << 10,
-        () if is("--size=256k") => 256 << 10,
-        () => 1_000_000,
-    };
-    let block = if is("--bs=64k") { 64 << 10 } else { 16 << 10 };
-    let files = if is("--nrfiles=4") { 4 } else { 2 };
-    if has("bs=4k,8k") && (mixed || random) {
-        return Some("random offsets of several sizes");
-    }
-    if has("create_on_open") && (mixed || !writes || is("--ioengine=mmap")) {
-        return Some("fio leaves empty files and reads nothing, or crashes; here files are laid out");
-    }
-    if mixed && (partial || has("loops")) {
-        return Some("fio ends a mix before its amount is done");
-    }
-    if random && partial && grows {
-        return Some("how far a file grew follows from random offsets");
-    }
-    if is("--ioengine=vsync") && (has("number_ios") || has("iodepth")) {
-        return Some("fio counts what vsync joins once");
-    }
-    if has("nrfiles") && size / files < block {
-        return Some("files smaller than a block are refused");
-    }
-    None
-}
-
 #[test]
 fn generated_configurations_do_what_fio_does() {
     if !fio_is_installed() {
@@ -193,38 +169,59 @@ fn generated_configurations_do_what_fio_does() {
     let (configurations, seed) = (number("IOLITE_FIO_CONFIGS", SAMPLE), number("IOLITE_FIO_SEED", 1));
     let place = TestDirectory::new();
     let mut dice = Dice(seed);
-    let (mut differing, mut ran) = (Vec::new(), 0);
+    let (mut differing, mut as_known) = (Vec::new(), BTreeMap::new());
+    let (mut compared, mut ordered) = (0, 0);
     for _ in 0..configurations {
-        let mut arguments = configuration(&mut dice);
-        if known(&arguments).is_some() {
-            continue;
+        let mut tried = configuration(&mut dice);
+        if tried.has_known_order() {
+            tried.options.extend(words("--write_lat_log=offsets --log_offset=1"));
         }
-        arguments.push("--output-format=json".into());
-        ran += 1;
-        let ours = came(Program::Ours, &empty_directory(&place, "ours"), &arguments);
-        let theirs = came(Program::Theirs, &empty_directory(&place, "theirs"), &arguments);
-        if ours != theirs {
-            let keys: Vec<_> = ours.keys.symmetric_difference(&theirs.keys).collect();
-            differing.push(format!(
-                "{}\n  ours   {:?} {:?} {:?}\n  theirs {:?} {:?} {:?}\n  keys {keys:?}",
-                arguments.join(" "),
-                ours.code,
-                ours.amounts,
-                ours.files,
-                theirs.code,
-                theirs.amounts,
-                theirs.files
-            ));
+        let ours = came(Program::Ours, &empty_directory(&place, "ours"), &tried);
+        let theirs = came(Program::Theirs, &empty_directory(&place, "theirs"), &tried);
+        compared += usize::from(tried.writes_known_data());
+        ordered += usize::from(tried.has_known_order());
+        let alike = match tried.known() {
+            Some(known) => {
+                *as_known.entry(known).or_insert(0) += 1;
+                differ_as_known(known, &ours, &theirs)
+            }
+            None => ours == theirs,
+        };
+        if !alike {
+            differing.push(described(&tried, &ours, &theirs));
         }
     }
-    eprintln!("{ran} of {configurations} configurations ran; the others are known to differ");
-    assert!(ran * 2 > configurations, "only {ran} of {configurations} configurations ran");
+    let known: u64 = as_known.values().sum();
+    eprintln!(
+        "{configurations} configurations ran in both programs; {known} of them differ as they are known to:"
+    );
+    as_known.iter().for_each(|(known, count)| eprintln!("  {count} {}", known.words()));
+    eprintln!("contents compared: {compared}; order of offsets compared: {ordered}");
     assert!(
         differing.is_empty(),
         "{} of {configurations} differ:\n{}",
         differing.len(),
         differing.join("\n")
     );
+}
+
+/// How the runs of a configuration differ.
+fn described(tried: &Configuration, ours: &Came, theirs: &Came) -> String {
+    let keys: Vec<_> = ours.keys.symmetric_difference(&theirs.keys).collect();
+    let (contents, order) = (ours.contents == theirs.contents, ours.order == theirs.order);
+    format!(
+        "{} (job file: {}, known: {:?})\n  ours   {:?} {:?} {:?}\n  theirs {:?} {:?} {:?}\n  keys {keys:?}, same contents: \
+         {contents}, same order: {order}",
+        tried.options.join(" "),
+        tried.file,
+        tried.known(),
+        ours.code,
+        ours.amounts,
+        ours.files,
+        theirs.code,
+        theirs.amounts,
+        theirs.files
+    )
 }
 
 #[test]
@@ -241,8 +238,9 @@ fn files_below_a_directory_are_read_as_fio_reads_them() {
                 fs::write(directory.join("files").join(name), vec![1; size]).unwrap();
             }
             fs::write(directory.join("extra"), [1; 4096]).unwrap();
-            let job = format!("--name=x --opendir=files --rw=read --bs=4k --output-format=json {more}");
-            let Came { code, amounts, .. } = came(program, &directory, &words(&job));
+            let job = format!("--name=x --opendir=files --rw=read --bs=4k {more}");
+            let job = Configuration { options: words(&job), file: false };
+            let Came { code, amounts, .. } = came(program, &directory, &job);
             (code, amounts)
         });
         assert_eq!(came[0], came[1], "{more}");

@@ -277,6 +277,38 @@ fn headers_number_the_writes() {
     assert_eq!((written(1)[34], written(2)[34]), (1, 17));
 }
 
+/// The headers of fio 3.42: version 0x81 behind the magic number, 48 bytes.
+#[test]
+fn headers_of_either_version_are_written_and_read() {
+    let place = TestDirectory::new();
+    let directory = empty_directory(&place, "exchange");
+    for method in ["crc32c", "sha512", "md5", "meta"] {
+        let job = verifying(method, "--rw=write --verify_header_version=3.42");
+        assert!(run(Program::Ours, &directory, &job).status.success(), "{method}");
+        let data = fs::read(directory.join("data")).unwrap();
+        assert_eq!(data[4096..4099], [0xca, 0xac, 0x81], "{method}");
+        assert!(run(Program::Ours, &directory, &verifying(method, "--rw=read")).status.success(), "{method}");
+        let file = fs::File::options().write(true).open(directory.join("data")).unwrap();
+        file.write_all_at(b"damaged", 4096 + 20).unwrap();
+        assert!(
+            !run(Program::Ours, &directory, &verifying(method, "--rw=read")).status.success(),
+            "{method}"
+        );
+    }
+}
+
+/// Data of another program is named as such.
+#[test]
+fn foreign_data_is_not_called_corrupt() {
+    let place = TestDirectory::new();
+    let directory = empty_directory(&place, "exchange");
+    fs::write(directory.join("data"), [b'x'; 65536]).unwrap();
+    let read = run(Program::Ours, &directory, &verifying("crc32c", "--rw=read"));
+    assert!(!read.status.success());
+    let said = stderr(&read);
+    assert!(said.contains("foreign: it does not begin with a header") && !said.contains("corrupt"), "{said}");
+}
+
 #[test]
 fn verification_ends_with_the_first_wrong_block_where_that_is_fatal() {
     let place = TestDirectory::new();

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use iolite_model::{FileTask, IoPriority, LoggedOperation, Nanos, OpKind};
+use iolite_model::{FileTask, IoPriority, LoggedOperation, Nanos, OnError, OpKind};
 use iolite_stats::DetailRecorder;
 use iolite_sys::memory;
 use iolite_workers::{WorkerEnd, WorkerLane};
@@ -82,7 +82,7 @@ impl Watches for Unwatched {
     fn finish(self, _lane: &WorkerLane, _end: &mut WorkerEnd) {}
 }
 
-/// Keeps what a task asks for: [`Watch`](iolite_model::Watch) and `longest`.
+/// Keeps what a task asks for: [`Watch`](iolite_model::Watch) and limits.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     /// By slot: when its operation's submission returned, where it was queued.
@@ -93,7 +93,8 @@ pub(crate) struct Watcher {
     log: Option<Log>,
     /// I/O priority of operations that have none of their own.
     priority: u16,
-    longest: Nanos,
+    /// The longest service times.
+    limits: Option<OnError>,
 }
 
 /// Operations on their way to whoever listens.
@@ -109,7 +110,7 @@ struct Log {
 impl Watcher {
     /// Whether a task asks for anything that it does.
     pub(crate) fn is_needed(task: &FileTask) -> bool {
-        task.watch.detail || task.watch.operations || task.errors.max_service.is_some()
+        task.watch.detail || task.watch.operations || task.errors.has_limits()
     }
 
     /// For a worker with so many slots, whose operations are of these kinds.
@@ -140,7 +141,7 @@ impl Watcher {
             detail,
             log: task.watch.operations.then(log),
             priority,
-            longest: task.errors.max_service.unwrap_or(Nanos(u64::MAX)),
+            limits: task.errors.has_limits().then(|| task.errors.clone()),
         })
     }
 }
@@ -199,10 +200,12 @@ impl Watches for Watcher {
             log.add(back, submitted.unwrap_or(back.completed), lane);
         }
         let took = Nanos(back.completed.saturating_sub(back.issued));
-        if took <= self.longest {
-            return Ok(());
+        match self.limits.as_ref().and_then(|limits| limits.limit(back.kind)) {
+            Some(longest) if took > longest => {
+                Err(EngineError::TooLong { kind: back.kind, offset: back.offset, took, longest })
+            }
+            _ => Ok(()),
         }
-        Err(EngineError::TooLong { kind: back.kind, offset: back.offset, took, longest: self.longest })
     }
 
     fn handed_over(&mut self, now: u64, lane: &WorkerLane) {

@@ -95,9 +95,34 @@ pub struct OnError {
     pub max: Option<u64>,
     /// An operation with a longer service time ends the phase with an error.
     pub max_service: Option<Nanos>,
+    /// Limits of single kinds of operations, in place of `max_service`; kinds that are not listed have none.
+    pub max_service_of: Vec<KindLimit>,
+}
+
+/// A limit of one kind of operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KindLimit {
+    /// Kind of operation.
+    pub kind: OpKind,
+    /// Longest service time.
+    pub max: Nanos,
 }
 
 impl OnError {
+    /// The longest service time of a kind of operation, if it has a limit.
+    pub fn limit(&self, kind: OpKind) -> Option<Nanos> {
+        match self.max_service_of.as_slice() {
+            [] => self.max_service,
+            limits => limits.iter().find(|limit| limit.kind == kind).map(|limit| limit.max),
+        }
+    }
+
+    /// Whether any kind of operation has a limit.
+    pub fn has_limits(&self) -> bool {
+        self.max_service.is_some() || !self.max_service_of.is_empty()
+    }
+
     /// Any error ends the phase.
     pub fn stop_always() -> OnError {
         OnError { stop: ErrorClass::ALL.to_vec(), ..OnError::default() }

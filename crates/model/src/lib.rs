@@ -58,7 +58,7 @@ pub use classic::{
 pub use concluded::{Concluded, Conclusion, real};
 pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
 pub use event::{Event, NullSink, Sink, View};
-pub use fault::{ErrorClass, ErrorTally, OnError, Stuck};
+pub use fault::{ErrorClass, ErrorTally, KindLimit, OnError, Stuck};
 pub use host_limit::{GeneratorUse, HostLimit};
 pub use iometer::{AccessLine, AccessSpec, IometerPoint, IometerTerms};
 pub use job::{Job, JobTask};

@@ -40,6 +40,9 @@ pub struct Verify {
     /// with the data there.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub header_at: Bytes,
+    /// Headers in fio's formats are written as fio 3.42 writes them, instead of fio 3.33. Both are read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub newer_headers: bool,
     /// Units that were trimmed must be zeros; otherwise they are not compared.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trimmed_zeros: bool,
@@ -78,6 +81,7 @@ impl Default for Verify {
             block: Bytes(0),
             offsets: Vec::new(),
             header_at: Bytes(0),
+            newer_headers: false,
             trimmed_zeros: false,
             only: false,
             fatal: false,

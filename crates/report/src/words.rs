@@ -1,10 +1,10 @@
 //! A task in words.
 
 use iolite_model::{
-    Access, Advice, Arrival, Batch, Bytes, Contents, FileTask, Fill, Flow, IoClass, IoPriority, KindRates,
-    Lifetime, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OnError, OpKind, OpenSync,
-    Overwrite, Pace, PageCache, Placement, Prioritized, PriorityShare, Regions, SizeLaw, Sizes, Start, Stop,
-    SyncMethod, SyncRule, Target, Task, TracedKinds, Verify, WriteDurability, ZoneSize,
+    Access, Advice, Arrival, Batch, Bytes, Contents, FileTask, Fill, Flow, IoClass, IoPriority, KindLimit,
+    KindRates, Lifetime, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OnError, OpKind,
+    OpenSync, Overwrite, Pace, PageCache, Placement, Prioritized, PriorityShare, Regions, SizeLaw, Sizes,
+    Start, Stop, SyncMethod, SyncRule, Target, Task, TracedKinds, Verify, WriteDurability, ZoneSize,
 };
 
 use crate::styler::count;
@@ -164,7 +164,7 @@ impl FileWords {
             cache,
             verify: verified,
             // Which errors end it is said where one has.
-            errors: OnError { stop: _, max, max_service },
+            errors: OnError { stop: _, max, max_service, max_service_of },
             flow: kept,
         } = task;
         let mut does = vec![format!("{}, {}", mix(*kinds, *block, sizes.as_ref()), access(order))];
@@ -193,6 +193,10 @@ impl FileWords {
         extent.extend((delay.0 > 0).then(|| format!("starting after {delay}")));
         extent.extend(max.map(|max| format!("ended by more than {} errors of a worker", count(max))));
         extent.extend(max_service.map(|max| format!("ended by an operation that takes longer than {max}")));
+        let longest = |limit: &KindLimit| {
+            format!("ended by a {} that takes longer than {}", limit.kind.name(), limit.max)
+        };
+        extent.extend(max_service_of.iter().map(longest));
         FileWords { does: does.join(", "), way: way.join(", "), load: load.join(", "), extent }
     }
 }

@@ -37,6 +37,23 @@ pub fn thread_time() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// The time of a system clock, in nanoseconds, by its number for clock_gettime(2); `None` where there is no such clock.
+pub fn time_of(clock: u32) -> Option<u64> {
+    let id = match clock {
+        0 => ClockId::Realtime,
+        1 => ClockId::Monotonic,
+        2 => ClockId::ProcessCPUTime,
+        3 => ClockId::ThreadCPUTime,
+        4 => ClockId::MonotonicRaw,
+        5 => ClockId::RealtimeCoarse,
+        6 => ClockId::MonotonicCoarse,
+        7 => ClockId::Boottime,
+        _ => return None,
+    };
+    let time = clock_gettime(id);
+    Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
 impl Clock {
     /// The best clock of this machine. Takes about 25 ms where the time stamp counter has to be calibrated.
     ///

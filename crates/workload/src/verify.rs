@@ -137,6 +137,25 @@ impl Seal {
         Ok(self)
     }
 
+    /// The same for units of fio's whose headers are written as fio 3.42 writes them, if `newer`.
+    ///
+    /// # Errors
+    /// A unit is smaller than such a header.
+    pub fn with_newer_headers(mut self, newer: bool) -> Result<Seal, WorkloadError> {
+        let fits = match self.check {
+            Checksum::Fio(check) => FioSeal::newer_fits(check, self.unit),
+            _ => true,
+        };
+        WorkloadError::unless(
+            !newer || fits,
+            || format!("the verified unit has {} bytes", self.unit),
+            "each begins with a header of 48 bytes and its checksum",
+            "make it larger, or write the headers of fio 3.33",
+        )?;
+        self.fio = self.fio.map(|fio| fio.with_newer_headers(newer));
+        Ok(self)
+    }
+
     /// The contents of a unit at `offset`, where they follow from that alone: an endless iterator of the pattern without headers.
     pub fn contents(&self, offset: u64) -> Option<impl Iterator<Item = u8>> {
         self.fio.as_ref().and_then(|fio| fio.contents(offset))

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use iolite_fio::language::HostContext;
 use iolite_fio::language::job_file::LARGEST_FILE;
+use iolite_fio::language::thread::Clock;
 
 use crate::exit::UsageError;
 
@@ -21,6 +22,13 @@ pub(crate) fn host_context<T>(with: impl FnOnce(&HostContext<'_>) -> T) -> T {
         read_file: &read_file,
         open_trace: &open_trace,
     })
+}
+
+/// Notes how far a clock is ahead of the real time; one that there is not is the real time.
+pub(crate) fn read_clock(clock: &mut Clock) {
+    let (time, now) = (iolite_sys::clock::time_of(clock.id), iolite_session::unix_now());
+    let ahead = time.map_or(0, |time| i128::from(time) - i128::from(now.0));
+    clock.ahead = i64::try_from(ahead).unwrap_or(0);
 }
 
 /// Reads a job file, or standard input for `-`; no more than a job file may have, and one byte.

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use iolite_fio::language::command_line::{self, Action};
 use iolite_fio::language::job_file::{self, Document};
 use iolite_fio::language::plan::{self, Plan};
-use iolite_fio::language::{Invocation, help, print};
+use iolite_fio::language::{Invocation, Thread, help, print};
 use iolite_fio::output::inflate::inflate;
 use iolite_model::JobTask;
 
@@ -26,6 +26,9 @@ use crate::exit::UsageError;
 
 /// The version that is reported to callers: they compare it with fio's.
 pub(crate) const VERSION: &str = "fio-3.42-iolite";
+
+/// fio's words, which scripts may look for.
+const LATENCY_LOG: &str = "--latency-log is deprecated. Use per-job latency log options.";
 
 /// Exit code of a run in which anything went wrong.
 const FAILED: u8 = 1;
@@ -72,6 +75,7 @@ fn answer(arguments: &[String]) -> anyhow::Result<Outcome> {
         }
         Action::DebugHelp => format!("{}\n", command_line::DEBUG_AREAS.join("\n")),
         Action::InflateLog(path) => inflate(path)?,
+        Action::LatencyLog => return Err(UsageError::new(LATENCY_LOG).into()),
     };
     crate::output::print_data(&text)?;
     Ok(Outcome::Done)
@@ -121,6 +125,7 @@ fn documents(invocation: &Invocation) -> anyhow::Result<Vec<Document>> {
 fn plan(invocation: &Invocation, documents: &[Document]) -> anyhow::Result<Plan> {
     let plan = context::host_context(|around| plan::plan(invocation, documents, around));
     let mut plan = plan.map_err(UsageError::new)?;
+    plan.threads.iter_mut().flat_map(Thread::clocks).for_each(context::read_clock);
     if let Some(directory) = &invocation.aux_path {
         plan.threads.iter_mut().for_each(|thread| keep_states_in(directory, &mut thread.task));
     }

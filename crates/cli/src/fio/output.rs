@@ -9,7 +9,7 @@ use anyhow::Context;
 use iolite_fio::language::command_line::OutputFormat;
 use iolite_fio::language::{Invocation, Thread};
 use iolite_fio::output::terse::TerseVersion;
-use iolite_fio::output::{FioRequest, Format, Results, header};
+use iolite_fio::output::{FioRequest, Format, Results, header, laying_out};
 
 /// What the command line asks of the outputs, and where they go; shared by all that print.
 #[derive(Debug, Clone)]
@@ -54,7 +54,8 @@ impl Outputs {
             version: super::VERSION.into(),
             formats: invocation.formats.0.iter().map(format).collect(),
             terse_version: terse_version.unwrap_or_default(),
-            header: header(threads, &global_settings, super::VERSION),
+            header: header(threads, &global_settings, super::VERSION)
+                + &laying_out(threads, &global_settings),
             global_settings,
         };
         Ok(Outputs { asked, to: Arc::new(Mutex::new(to)) })

@@ -36,6 +36,8 @@ use crate::{output, setup, signals, writes};
 /// Nothing could be begun, or the results can't be printed. What goes wrong with a job is part of its results.
 pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome> {
     let Plan { mut threads, global_settings, .. } = plan;
+    // First of all: until there is a handler, the signal ends the program.
+    let asked = signals::status_flag()?;
     debug::refuse_unknown(invocation)?;
     validate(&threads)?;
     let held = overwrite::held(&threads);
@@ -56,7 +58,7 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
         after: invocation.trigger_timeout.map(|after| Duration::from_nanos(after.0)),
     };
     let armed = trigger.arm(Box::new(Phases(control.clone())))?;
-    let (asked, info) = (signals::status_flag()?, session.run().info.clone());
+    let info = session.run().info.clone();
     let status = interim(invocation, &listeners.watchers, asked, info, &outputs);
     listeners.status = Some(status.clone());
     listeners.listen(session.events());

@@ -68,6 +68,7 @@ impl Verification {
             .map_err(|error| EngineError::Task { task: task.name.clone(), reason: error.to_string() })?;
         let seal = seal
             .with_header_at(verify.header_at)
+            .and_then(|seal| seal.with_newer_headers(verify.newer_headers))
             .map_err(|error| EngineError::Task { task: task.name.clone(), reason: error.to_string() })?;
         let seal = match &task.contents.fill {
             Fill::Pattern(pattern) => seal.with_pattern(pattern, &verify.offsets),

@@ -15,8 +15,7 @@ use crate::output::{Format, has_text};
 /// Time between two lines, unless `--eta-interval` says otherwise.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Writes fio's progress line to standard output, beside the human-readable text; where results are JSON alone there is none, as
-/// in fio.
+/// Writes fio's progress line to standard output, as fio does: not where results in JSON alone go there, too.
 pub struct EtaLine {
     every: Duration,
     /// Time after which a new line begins; otherwise the line is written over.
@@ -53,7 +52,7 @@ impl EtaLine {
         thread_of: ThreadOf,
         out: Box<dyn Write + Send>,
     ) -> Option<EtaLine> {
-        let wanted = has_text(formats)
+        let wanted = (has_text(formats) || invocation.output.is_some())
             && match invocation.eta {
                 Eta::Never => false,
                 Eta::Always => true,
@@ -250,6 +249,8 @@ mod tests {
         assert!(!wanted(Eta::Never, Some(1), true, Format::Normal));
         assert!(wanted(Eta::Always, None, false, Format::Normal));
         assert!(!wanted(Eta::Always, None, true, Format::Json));
+        let to_a_file = Invocation { eta: Eta::Always, output: Some("f".into()), ..Invocation::default() };
+        assert!(line_of(&to_a_file, &[Format::Json], false).is_some());
         assert!(!wanted(Eta::Auto, None, true, Format::Normal));
         assert!(wanted(Eta::Auto, Some(1), true, Format::Normal));
         assert!(!wanted(Eta::Auto, Some(1), false, Format::Normal));

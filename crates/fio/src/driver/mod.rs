@@ -7,6 +7,7 @@ pub mod eta;
 mod failure;
 mod job;
 mod latency;
+mod minimum_rate;
 mod outcome;
 pub mod paths;
 pub mod shared;

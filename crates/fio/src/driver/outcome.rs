@@ -1,8 +1,8 @@
 //! What came of a thread: its error number, and the errors that it went on after.
 
 use iolite_model::errno::{EAGAIN, EILSEQ, EINVAL, EIO, ENOSPC, ETIMEDOUT};
-use iolite_model::{Ending, ErrorClass, FileTask, JobTask, OnError, OpKind, Task};
-use iolite_stats::{Histogram, PhaseResult};
+use iolite_model::{Ending, ErrorClass, FileTask, JobTask, OpKind, Task};
+use iolite_stats::PhaseResult;
 
 use crate::language::thread::Thread;
 
@@ -24,12 +24,9 @@ pub(super) fn error_number(phase: &PhaseResult, failure: Option<i32>) -> i32 {
 
 /// Whether an operation took longer than any may (`max_latency`), which ends a phase.
 fn too_long(phase: &PhaseResult) -> bool {
-    let Task::File(FileTask { errors: OnError { max_service: Some(longest), .. }, .. }) = &phase.info.task
-    else {
-        return false;
-    };
-    let services = OpKind::all().filter_map(|kind| phase.totals.service(kind));
-    services.map(Histogram::max).any(|taken| taken > *longest)
+    let Task::File(FileTask { errors, .. }) = &phase.info.task else { return false };
+    let limits = OpKind::all().filter_map(|kind| Some((errors.limit(kind)?, phase.totals.service(kind)?)));
+    limits.map(|(longest, services)| (longest, services.max())).any(|(longest, taken)| taken > longest)
 }
 
 /// Errors, where the thread was to go on after some: how many, and the number of the first; (0, 0) where there were none.

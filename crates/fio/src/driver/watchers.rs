@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use iolite_model::{Event, Interval, Nanos, OpKind, OpTotals, PhaseEnd, Sink, Stage};
+use iolite_model::{Event, Interval, Nanos, OpTotals, PhaseEnd, Sink, Stage};
 use iolite_suites::{SteadyRule, SteadyWatch};
 
 use super::PhaseControl;
+use super::minimum_rate::{DIRECTIONS, MinimumRate};
 use super::shared::Shared;
 use crate::language::thread::Thread;
 use crate::language::thread::{ExitWhat, SteadyMeasure, SteadyState};
 use crate::output::logs::LogWriter;
 use crate::output::result::{SteadyPoint, SteadyResult};
-
-/// Reads, writes and trims, in the order in which fio reports them.
-pub const DIRECTIONS: [OpKind; 3] = [OpKind::Read, OpKind::Write, OpKind::Trim];
 
 /// The watchers of a run, shared with whoever wants to know what they found.
 #[derive(Clone)]
@@ -148,50 +146,13 @@ impl State {
 
 impl Watched {
     fn new(thread: &Thread) -> Watched {
-        let cycle = thread.rate_cycle;
-        let bytes = |(bound, kind): (&Option<f64>, OpKind)| {
-            bound.map(|bound| MinimumRate { kind, bound, bytes: true, cycle, time: Nanos(0), amount: 0.0 })
-        };
-        let operations = |(bound, kind): (&Option<f64>, OpKind)| {
-            bound.map(|bound| MinimumRate { kind, bound, bytes: false, cycle, time: Nanos(0), amount: 0.0 })
-        };
-        let min = thread.rate_min.iter().zip(DIRECTIONS).filter_map(bytes);
-        let min = min.chain(thread.rate_iops_min.iter().zip(DIRECTIONS).filter_map(operations)).collect();
         Watched {
             thread: thread.clone(),
             live: true,
             released: None,
             steady: thread.steady.map(Steady::new),
-            min,
+            min: MinimumRate::all(thread),
         }
-    }
-}
-
-/// A rate that must not be missed over any cycle (`rate_min`, `rate_iops_min`).
-struct MinimumRate {
-    kind: OpKind,
-    bound: f64,
-    /// In bytes, rather than operations, a second.
-    bytes: bool,
-    cycle: Nanos,
-    time: Nanos,
-    amount: f64,
-}
-
-impl MinimumRate {
-    /// Takes an interval; returns, at a cycle's end, whether the rate was missed.
-    fn interval(&mut self, interval: &Interval) -> Option<String> {
-        self.time.0 += interval.length.0;
-        let ops = interval.ops.iter().filter(|op| op.kind == self.kind);
-        self.amount += ops.map(|op| if self.bytes { op.bytes } else { op.operations } as f64).sum::<f64>();
-        if self.time < self.cycle || self.time.0 == 0 {
-            return None;
-        }
-        let rate = self.amount * 1e9 / self.time.0 as f64;
-        (self.time, self.amount) = (Nanos(0), 0.0);
-        let (unit, name) = if self.bytes { ("bytes/s", "rate_min") } else { ("IOPS", "rate_iops_min") };
-        let kind = self.kind.name();
-        (rate < self.bound).then(|| format!("{kind}s at {rate:.0} {unit}, below {name}={:.0}", self.bound))
     }
 }
 
@@ -267,6 +228,7 @@ impl Steady {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iolite_model::OpKind;
 
     fn interval(at: u64, operations: u64, bytes: u64) -> Interval {
         let op = OpTotals {
@@ -306,23 +268,5 @@ mod tests {
         assert!(result.attained && result.criterion < 0.01, "{result:?}");
         assert_eq!(result.window.iter().map(|point| point.iops).collect::<Vec<_>>(), [400.0, 400.0, 400.0]);
         assert_eq!(result.window[0].latency, 1000.0);
-    }
-
-    #[test]
-    fn a_rate_is_missed_over_a_whole_cycle_only() {
-        let cycle = Nanos::SECOND;
-        let mut min = MinimumRate {
-            kind: OpKind::Read,
-            bound: 1000.0,
-            bytes: true,
-            cycle,
-            time: Nanos(0),
-            amount: 0.0,
-        };
-        assert_eq!(min.interval(&interval(0, 1, 0)), None);
-        assert_eq!(min.interval(&interval(1, 1, 1000)), None);
-        assert_eq!(min.interval(&interval(2, 1, 500)), None);
-        let missed = min.interval(&interval(3, 1, 400)).unwrap();
-        assert!(missed.contains("900 bytes/s") && missed.contains("rate_min=1000"), "{missed}");
     }
 }

@@ -95,6 +95,8 @@ pub enum Action {
     DebugHelp,
     /// The text of a compressed log.
     InflateLog(PathBuf),
+    /// `--latency-log`, which there is no more.
+    LatencyLog,
 }
 
 /// How results are reported.
@@ -287,7 +289,7 @@ impl Reader<'_> {
             // An abbreviation is not useful to readers of the settings.
             let known = option.name == name || option.aliases.contains(&name);
             let name = if known { name } else { option.name };
-            section.settings.push(Setting { name: name.to_owned(), value, origin });
+            section.settings.push(Setting { name: name.to_owned(), value, emptied: false, origin });
         }
         Ok(())
     }

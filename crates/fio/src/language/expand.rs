@@ -46,7 +46,9 @@ fn expanded(setting: &Setting, context: &HostContext<'_>) -> Result<Setting, Pro
         setting.origin.problem(what, "use shorter variables")
     })?;
     let split = Setting::split(&line, setting.origin.clone());
-    Ok(Setting { value: split.value.map(|value| keywords(&value, context)), ..split })
+    let value = split.value.map(|value| keywords(&value, context));
+    let emptied = value.as_deref().is_some_and(|value| value.trim().is_empty());
+    Ok(Setting { value, emptied, ..split })
 }
 
 /// The line with `${NAME}` replaced, by nothing where there is no such variable; `None` where it gets too long. What is put in

@@ -3,12 +3,14 @@
 use super::command_line::documented;
 use super::help::kind;
 use super::options::GROUPS;
-use super::options::engine::{ENGINES, Kind};
+use super::options::engine::{ENGINES, Kind, known};
 use super::options::option::{Form, Opt, Support};
 
 /// The whole page.
 pub fn page() -> String {
     let mut page = String::from(INTRODUCTION);
+    page.push_str(&counts());
+    page.push_str(COMPARED);
     page.push_str("\n## Where iolite differs on purpose\n\n");
     for (what, why) in DIFFERENCES {
         page.push_str(&format!("- **{what}** {why}\n"));
@@ -28,6 +30,7 @@ pub fn page() -> String {
         group.options.iter().for_each(|option| page.push_str(&entry(option)));
     }
     page.push_str(&engines());
+    page.push_str(&reasons());
     page
 }
 
@@ -39,7 +42,7 @@ named `fio`. This page is generated from the program's table of options (`--cmdh
 with its aliases, value, default, support and description. It follows the manual page of fio 3.42.
 
 - *yes*: as in fio.
-- *differs*: supported with the stated difference, which is reported with the results of a job that uses the option.
+- *differs*: supported with the stated difference. What changes the work of a job is reported with its results.
 - *no*: not supported. A job with this option is rejected with a message that suggests an alternative. No option is silently ignored.
 
 Unknown options are rejected with a list of similar names. `iolite explain JOBFILE` describes what a job file will do.
@@ -89,10 +92,10 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("The JSON output contains options without a value.", "Their value is empty. fio 3.33 leaves them out."),
     (
         "The requested amount of I/O is always done.",
-        "fio ends a mix of reads and writes with `io_size` or `loops` before its amount is done, and reads nothing from files of \
+        "fio ends a mix of reads and writes with `io_size` or `loops` before or after its amount is done, and reads nothing from files of \
          `create_on_open`; several sizes at random offsets leave it gaps; of what `vsync` joins with `iodepth` above 1 it counts \
          only a part of the bytes. Here all of the amount is done, and files that are \
-         read are laid out. Files that are smaller than a block are refused, where fio does nothing with them.",
+         read are laid out, also where a job before has removed them; `mmap` syncs with blocks of every size, where fio wants 4 KiB.",
     ),
     (
         "Interim results have no disk statistics.",
@@ -122,6 +125,118 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ),
 ];
 
+/// How many options and engines are as in fio, differ, or are refused.
+fn counts() -> String {
+    let of = |options: &mut dyn Iterator<Item = &'static Opt>| {
+        let mut counts = [0; 3];
+        options.for_each(|option| match option.support {
+            Support::Full => counts[0] += 1,
+            Support::Differs(_) | Support::Bounded(_) => counts[1] += 1,
+            Support::Missing(_) => counts[2] += 1,
+        });
+        counts
+    };
+    let elsewhere = |option: &&Opt| {
+        let missing = |name: &&str| known(name).is_some_and(|engine| matches!(engine.kind, Kind::Missing(_)));
+        !option.engines.is_empty() && option.engines.iter().all(missing)
+    };
+    let (general, all) = (documented(), || GROUPS.iter().flat_map(|group| group.options));
+    let mut command = [0; 3];
+    general.for_each(|option| command[if option.help.starts_with("Not supported") { 2 } else { 0 }] += 1);
+    let mut engines = [0; 3];
+    ENGINES.iter().for_each(|engine| match engine.kind {
+        Kind::Io => engines[0] += 1,
+        Kind::Names(_) => engines[1] += 1,
+        Kind::Missing(_) => engines[2] += 1,
+    });
+    let mut text = String::from("\n## Counts\n\n| | As in fio | Different | Refused |\n|---|---|---|---|\n");
+    for (what, counts) in [
+        ("Options of jobs", of(&mut all().filter(|option| !elsewhere(option)))),
+        ("Options of engines that are not supported", of(&mut all().filter(elsewhere))),
+        ("Options of the command line", command),
+        ("Engines", engines),
+    ] {
+        let counts = counts.map(|count: u32| count.to_string());
+        text.push_str(&row(&[&[what.to_owned()][..], &counts].concat()));
+    }
+    text
+}
+
+/// Why engines are not built.
+fn reasons() -> String {
+    let mut text = String::from("\n## Why engines are not supported\n\n");
+    for (engines, why) in REASONS {
+        let names: Vec<String> = engines.iter().map(|name| format!("`{name}`")).collect();
+        text.push_str(&format!("- {}: {why}\n", names.join(", ")));
+    }
+    text
+}
+
+/// Engines that are not built, with the reason.
+const REASONS: &[(&[&str], &str)] = &[
+    (
+        &["rados", "rbd"],
+        "librados and librbd bring their own threads and need a Ceph cluster. The kernel's client (`rbd map`) measures the same \
+         cluster through a block device.",
+    ),
+    (
+        &["http"],
+        "requests to an object store are not block I/O: they need TLS, signatures and retries, whose cost would be measured as well.",
+    ),
+    (
+        &["nbd", "nfs", "libiscsi", "gfapi", "gfapi_async", "dfs", "ime_psync", "ime_psyncv", "ime_aio"],
+        "each needs the library of its vendor or protocol and a server of its kind. All of them can be mounted or attached as a \
+         block device, which is what databases use.",
+    ),
+    (
+        &["libhdfs"],
+        "it needs a Java virtual machine in the process, which would share its CPUs with the measurement.",
+    ),
+    (
+        &["rdma", "librpma_apm_client", "librpma_apm_server", "librpma_gpspm_client", "librpma_gpspm_server"],
+        "they measure RDMA adapters, which need libibverbs and two hosts with such adapters.",
+    ),
+    (&["net", "netsplice"], "they measure networks, not storage."),
+    (
+        &["sg", "mtd"],
+        "they bypass the block layer, which all databases use. The same device is reached as a block device.",
+    ),
+    (
+        &["libzbc"],
+        "zoned devices need another way of writing (zonemode=zbd), which is not supported; the kernel presents them as block \
+         devices.",
+    ),
+    (
+        &["io_uring_cmd"],
+        "commands that pass the file system and the block layer can destroy a device that is in use, which iolite refuses to do.",
+    ),
+    (
+        &["xnvme", "libblkio", "SPDK"],
+        "drivers in user space take the device away from the kernel, so that neither its file systems nor the checks for its use \
+         apply.",
+    ),
+    (
+        &["pmemblk", "dev-dax", "libpmem"],
+        "PMDK is no longer developed. `mmap` on a file system mounted with DAX uses the same memory.",
+    ),
+    (&["libcufile"], "it needs a GPU and the libraries of its vendor."),
+    (&["e4defrag"], "it moves the extents of a file instead of reading or writing it."),
+    (
+        &["exec", "external"],
+        "they run code that iolite does not know, so that nothing can be said about what was measured.",
+    ),
+    (&["solarisaio", "windowsaio"], "they exist on other operating systems only."),
+];
+
+/// What was compared with the installed fio.
+const COMPARED: &str = "
+## How it was compared
+
+`make fio-differential` runs generated configurations with the installed fio and with iolite and compares exit codes, amounts, file
+sizes, contents, keys of the JSON output and the order of offsets, then exchanges verified data of every type in both directions.
+Configurations with a known difference run too; the test asserts what the difference is.
+";
+
 const HEAD: &str = "| Option | Value | Default | Here | What it does |\n|---|---|---|---|---|\n";
 
 fn entry(option: &Opt) -> String {
@@ -132,7 +247,7 @@ fn entry(option: &Opt) -> String {
     let here = match option.support {
         Support::Full => "yes".to_owned(),
         Support::Differs(how) => format!("differs: {}", cell(how)),
-        Support::Bounded(how) => format!("yes: {}", cell(how)),
+        Support::Bounded(how) => format!("differs: {}", cell(how)),
         Support::Missing(remedy) => format!("no: {}", cell(remedy)),
     };
     let engines = match option.engines {
@@ -193,6 +308,16 @@ mod tests {
             let start = format!("| `{}`", option.name);
             assert!(page.lines().any(|line| line.starts_with(&start)), "{}", option.name);
         }
+    }
+
+    #[test]
+    fn every_engine_that_is_missing_has_its_reason() {
+        let missing = ENGINES.iter().filter(|engine| matches!(engine.kind, Kind::Missing(_)));
+        let mut names: Vec<&str> = missing.map(|engine| engine.name).collect();
+        let mut explained: Vec<&str> = REASONS.iter().flat_map(|(names, _)| names.iter().copied()).collect();
+        names.sort_unstable();
+        explained.sort_unstable();
+        assert_eq!(names, explained);
     }
 
     /// A bar within a cell would begin another one.

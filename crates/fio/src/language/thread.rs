@@ -36,6 +36,10 @@ pub struct Thread {
     pub steady: Option<SteadyState>,
     /// Searches the depth that keeps a latency.
     pub latency_target: Option<LatencyTarget>,
+    /// Bytes per second of reads, writes, trims that the job is held to.
+    pub rate: [Option<f64>; 3],
+    /// Operations per second of reads, writes, trims that the job is held to.
+    pub rate_iops: [Option<f64>; 3],
     /// Slower than so many bytes a second (of reads, writes, trims) over `rate_cycle` it fails.
     pub rate_min: [Option<f64>; 3],
     /// Slower than so many operations a second (of reads, writes, trims) over `rate_cycle` it fails.
@@ -72,6 +76,8 @@ impl Default for Thread {
             exit_on_io_done: false,
             steady: None,
             latency_target: None,
+            rate: [None; 3],
+            rate_iops: [None; 3],
             rate_min: [None; 3],
             rate_iops_min: [None; 3],
             rate_cycle: Nanos::SECOND,
@@ -97,6 +103,8 @@ impl Default for Reporting {
             disable_clat: false,
             disable_lat: false,
             disks: true,
+            left_out: false,
+            job_start: Clock::default(),
             kb_base: 1024,
             unit_base: 0,
             synchronous: true,
@@ -150,6 +158,12 @@ pub struct Reporting {
     pub disable_lat: bool,
     /// `disk_util`.
     pub disks: bool,
+    /// It is not reported with the results (`stats=0`).
+    #[serde(default)]
+    pub left_out: bool,
+    /// Clock of the time at which it started (`job_start_clock_id`).
+    #[serde(default)]
+    pub job_start: Clock,
     /// `kb_base`: 1024 or 1000.
     pub kb_base: u64,
     /// `unit_base`: 8 for bytes, 1 for bits, 0 for either.
@@ -175,14 +189,30 @@ pub struct Log {
     pub priority: bool,
     /// With a column for the time of issue (`log_issue_time`).
     pub issue_time: bool,
-    /// Times since 1970 (`log_unix_epoch`, `log_alternate_epoch`) rather than since the start.
-    pub unix_epoch: bool,
+    /// Times of a clock (`log_unix_epoch`, `log_alternate_epoch`) rather than since the start.
+    pub epoch: Option<Clock>,
     /// How coarse a histogram's buckets are (`log_hist_coarseness`), 0 to 6.
     pub coarseness: u8,
     /// What is in the file already is kept (`per_job_logs=0`), as fio does.
     pub append: bool,
     /// Compressed with gzip (`log_store_compressed`).
     pub compressed: bool,
+}
+
+/// A clock of the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Clock {
+    /// Its number for clock_gettime(2); 0 is the real time.
+    pub id: u32,
+    /// Nanoseconds that it is ahead of the real time; negative where it is behind.
+    pub ahead: i64,
+}
+
+impl Clock {
+    /// The time of this clock, in nanoseconds, at a time since 1970.
+    pub fn at(self, unix: Nanos) -> u64 {
+        unix.0.saturating_add_signed(self.ahead)
+    }
 }
 
 /// What a log records.
@@ -306,6 +336,12 @@ impl Thread {
     /// Whether it uses CPU time instead of doing I/O.
     pub(crate) fn keeps_cpus_busy(&self) -> bool {
         matches!(&self.task, JobTask::Io(task) if matches!(task.backend, BackendKind::Busy(_)))
+    }
+
+    /// The clocks whose times it reports.
+    pub fn clocks(&mut self) -> impl Iterator<Item = &mut Clock> {
+        let logs = self.logs.iter_mut().filter_map(|log| log.epoch.as_mut());
+        logs.chain(std::iter::once(&mut self.reporting.job_start))
     }
 
     /// Its block I/O, if that is what it does.

@@ -151,7 +151,8 @@ pub(crate) struct Entry<'a> {
 /// What is reported one by one, in order.
 pub(crate) fn entries(results: &Results) -> Vec<Entry<'_>> {
     let mut members: Vec<Vec<&JobResult>> = Vec::new();
-    for job in &results.jobs {
+    let reported = || results.jobs.iter().filter(|job| !job.thread.reporting.left_out);
+    for job in reported() {
         let same = |others: &&mut Vec<&JobResult>| {
             others
                 .first()
@@ -163,7 +164,7 @@ pub(crate) fn entries(results: &Results) -> Vec<Entry<'_>> {
         }
     }
     let whole = |group: u32| {
-        let all: Vec<_> = results.jobs.iter().filter(|job| job.thread.group == group).collect();
+        let all: Vec<_> = reported().filter(|job| job.thread.group == group).collect();
         let directions = [Direction::Read, Direction::Write, Direction::Trim, Direction::Mixed];
         directions.map(|direction| Counted::of(&all, direction).bytes_per_second())
     };

@@ -1,8 +1,13 @@
 //! What fio says before it runs: the jobs, its version, how many processes start.
 
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::language::options::files::paths::length;
 use crate::language::thread::Thread;
 use iolite_model::{
-    BackendKind, BusyWork, Bytes, FileTask, JobTask, MetadataOperation, Mix, SizeLaw, Sizes, TracedKinds,
+    BackendKind, BusyWork, Bytes, FileTask, JobTask, LayOut, MetadataOperation, Mix, SizeLaw, Sizes, Target,
+    TracedKinds,
 };
 
 use super::closing::one_line;
@@ -19,6 +24,36 @@ pub fn header(threads: &[Thread], global_settings: &[(String, String)], version:
     }
     let processes = threads.iter().filter(|thread| !said_so(thread, global_settings, "thread")).count();
     out + &format!("{version}\n{}", starting(threads.len() - processes, processes))
+}
+
+/// What fio says of files that it has to create or to extend before the jobs, job by job.
+pub fn laying_out(threads: &[Thread], global_settings: &[(String, String)]) -> String {
+    let mut laid_out: HashMap<&Path, u64> = HashMap::new();
+    let mut out = String::new();
+    for thread in threads {
+        let JobTask::Io(task) = &thread.task else { continue };
+        let Target::Files(target) = &task.target else { continue };
+        let later = said_so(thread, global_settings, "create_on_open");
+        if later || !matches!(target.lay_out, LayOut::Needed | LayOut::Always) {
+            continue;
+        }
+        let (mut files, mut bytes) = (0_u64, 0_u64);
+        for file in target.files.iter().filter(|file| file.size.0 > 0) {
+            let end = file.offset.0.saturating_add(file.size.0);
+            let there = laid_out.get(file.path.as_path()).copied();
+            if there.or_else(|| length(&file.path)).unwrap_or(0) < end {
+                laid_out.insert(&file.path, end);
+                (files, bytes) = (files + 1, bytes.saturating_add(end));
+            }
+        }
+        let (name, size) = (one_line(&thread.name), bytes >> 20);
+        match files {
+            0 => {}
+            1 => out += &format!("{name}: Laying out IO file (1 file / {size}MiB)\n"),
+            files => out += &format!("{name}: Laying out IO files ({files} files / total {size}MiB)\n"),
+        }
+    }
+    out
 }
 
 fn starting(threads: usize, processes: usize) -> String {

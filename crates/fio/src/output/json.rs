@@ -65,7 +65,7 @@ fn job(results: &Results, entry: &Entry<'_>, plus: bool) -> Json {
     let mut members = Members::default()
         .with_text("jobname", &thread.name)
         .with_int("groupid", thread.group)
-        .with_int("job_start", first.started_unix.0 / 1_000_000)
+        .with_int("job_start", first.thread.reporting.job_start.at(first.started_unix) / 1_000_000)
         .with_int("error", entry.error())
         .with_int("eta", 0)
         .with_int("elapsed", elapsed.0.div_ceil(1_000_000_000));

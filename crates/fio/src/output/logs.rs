@@ -188,7 +188,7 @@ impl Sink for LogWriter {
 
 /// The time column in milliseconds.
 fn time(log: &Log, at: u64, unix: u64) -> u64 {
-    let at = if log.unix_epoch { at.saturating_add(unix) } else { at };
+    let at = log.epoch.map_or(at, |clock| at.saturating_add(clock.at(Nanos(unix))));
     at / 1_000_000
 }
 

@@ -31,7 +31,7 @@ mod windows;
 
 use serde::{Deserialize, Serialize};
 
-pub use header::header;
+pub use header::{header, laying_out};
 pub use idle::Idleness;
 pub use logs::{AggregateLog, LogError, LogWriter};
 pub use recorded::{FioEnd, FioRequest, JobEnd, show};

@@ -275,15 +275,15 @@ fn disks(disks: &[DiskUse]) -> String {
     let mut out = String::from("\nDisk stats (read/write):\n");
     for disk in disks {
         let indent = if disk.beneath.is_some() { "    " } else { "  " };
-        let DiskCounts { ios, merges, ticks, in_queue, util, .. } = disk.counts;
+        let DiskCounts { ios, sectors, merges, ticks, in_queue, util } = disk.counts;
         out += &format!(
-            "{indent}{}: ios={}/{}, merge={}/{}, ticks={}/{}, in_queue={in_queue}, util={util:3.2}%",
-            disk.name, ios[0], ios[1], merges[0], merges[1], ticks[0], ticks[1]
+            "{indent}{}: ios={}/{}, sectors={}/{}, merge={}/{}, ticks={}/{}, in_queue={in_queue}, util={util:3.2}%",
+            disk.name, ios[0], ios[1], sectors[0], sectors[1], merges[0], merges[1], ticks[0], ticks[1]
         );
-        if let Some(DiskCounts { ios, merges, ticks, in_queue, util, .. }) = disk.beneath {
+        if let Some(DiskCounts { ios, sectors, merges, ticks, in_queue, util }) = disk.beneath {
             out += &format!(
-                ", aggrios={}/{}, aggrmerge={}/{}, aggrticks={}/{}, aggrin_queue={in_queue}, aggrutil={util:3.2}%",
-                ios[0], ios[1], merges[0], merges[1], ticks[0], ticks[1]
+                ", aggrios={}/{}, aggsectors={}/{}, aggrmerge={}/{}, aggrticks={}/{}, aggrin_queue={in_queue}, aggrutil={util:3.2}%",
+                ios[0], ios[1], sectors[0], sectors[1], merges[0], merges[1], ticks[0], ticks[1]
             );
         }
         out.push('\n');

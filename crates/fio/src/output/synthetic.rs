@@ -39,7 +39,7 @@ pub(crate) fn log(kind: LogKind, path: PathBuf) -> Log {
         offset: false,
         priority: false,
         issue_time: false,
-        unix_epoch: false,
+        epoch: None,
         coarseness: 0,
         append: false,
         compressed: false,

@@ -324,9 +324,9 @@ fn composed_disks_are_reported_with_their_parts() {
     composed.beneath = Some(disk("sda").counts);
     results.disks = vec![composed, disk("sda")];
     let text = normal(&results, 4);
-    let expected = "Disk stats (read/write):\n    dm-0: ios=16398/16511, merge=30/162, ticks=6853/819634, \
-                    in_queue=826487, util=99.50%, aggrios=16398/16511, aggrmerge=30/162, aggrticks=6853/819634, \
-                    aggrin_queue=826487, aggrutil=99.50%\n  sda: ios=";
+    let expected = "Disk stats (read/write):\n    dm-0: ios=16398/16511, sectors=131184/132088, merge=30/162, \
+                    ticks=6853/819634, in_queue=826487, util=99.50%, aggrios=16398/16511, aggsectors=131184/132088, \
+                    aggrmerge=30/162, aggrticks=6853/819634, aggrin_queue=826487, aggrutil=99.50%\n  sda: ios=";
     assert!(text.contains(expected), "{text}");
     let rendered = parsed(&results, false);
     assert_eq!(rendered["disk_util"][0]["aggr_write_merge"], 162);

@@ -231,6 +231,7 @@ fn io() -> impl Strategy<Value = FileTask> {
                 stop: if flag { vec![ErrorClass::Space] } else { ErrorClass::ALL.to_vec() },
                 max: flag.then_some(number.into()),
                 max_service: flag.then_some(Nanos(number.into())),
+                max_service_of: vec![KindLimit { kind: OpKind::Write, max: Nanos(number.into()) }],
             },
             placement: Placement {
                 processes: flag,

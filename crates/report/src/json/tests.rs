@@ -129,6 +129,7 @@ fn the_keys_are_a_promise() {
     .phases[].task.durability.sync
     .phases[].task.errors.max
     .phases[].task.errors.max_service
+    .phases[].task.errors.max_service_of
     .phases[].task.errors.stop
     .phases[].task.flow
     .phases[].task.group

@@ -291,7 +291,11 @@ impl LatencySearch {
             // What one try has read or written helps no cache or deduplication in the next.
             seed: self.base.seed.wrapping_add(number as u64),
             // A device that fails is the end of the search: no need to see how often.
-            errors: OnError { max_service: self.base.errors.max_service, ..OnError::stop_always() },
+            errors: OnError {
+                max_service: self.base.errors.max_service,
+                max_service_of: self.base.errors.max_service_of.clone(),
+                ..OnError::stop_always()
+            },
             start: Start { together: false, delay: Nanos(0), ..self.base.start.clone() },
             ..self.base.clone()
         };

@@ -36,7 +36,9 @@ pub(super) fn check(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
 fn check_unit(task: &FileTask, verify: &Verify) -> Result<(), WorkloadError> {
     let unit = verify.unit_for(task.block).0;
     // Beyond, it divides no size there is.
-    Seal::new(verify.check, u32::try_from(unit).unwrap_or(u32::MAX), 0)?.with_header_at(verify.header_at)?;
+    Seal::new(verify.check, u32::try_from(unit).unwrap_or(u32::MAX), 0)?
+        .with_header_at(verify.header_at)?
+        .with_newer_headers(verify.newer_headers)?;
     WorkloadError::unless(
         !task.direct || unit.is_multiple_of(DIRECT_ALIGNMENT),
         || format!("the verified unit has {unit} bytes"),

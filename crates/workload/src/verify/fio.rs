@@ -15,7 +15,7 @@
 //! | sequence number | 34..36 | 32..40 |
 //! | CRC-32C of what is before, not inverted at its end | 36..40 | 44..48 |
 //!
-//! Written is 3.33's form, which the fio of today's distributions reads; both are read. The areas are those that fio 3.33 was
+//! Written is 3.33's form, which the fio of today's distributions reads, unless the other is asked for; both are read. The areas are those that fio 3.33 was
 //! observed to write: of SHA-512 the block buffer, of SHA-1 the words least significant byte first, of SHA-256 the last block that was
 //! hashed, whose length is stored least significant byte first, with the low bytes of the eight words of the state at its start.
 //!
@@ -54,6 +54,8 @@ pub(super) struct FioSeal {
     offsets: Vec<usize>,
     /// Where in a unit its header and area are; 0 for its start.
     header_at: usize,
+    /// 3.42's headers are written.
+    newer: bool,
 }
 
 /// What a header says.
@@ -71,7 +73,7 @@ struct Header {
 
 impl FioSeal {
     pub(super) fn new(check: FioChecksum, unit: u32, run: u64) -> FioSeal {
-        FioSeal { check, unit, run, pattern: Vec::new(), offsets: Vec::new(), header_at: 0 }
+        FioSeal { check, unit, run, pattern: Vec::new(), offsets: Vec::new(), header_at: 0, newer: false }
     }
 
     pub(super) fn with_pattern(mut self, pattern: &[u8], offsets: &[u32]) -> FioSeal {
@@ -84,6 +86,17 @@ impl FioSeal {
     pub(super) fn with_header_at(mut self, place: usize) -> FioSeal {
         self.header_at = place;
         self
+    }
+
+    /// 3.42's headers are written, if `newer`.
+    pub(super) fn with_newer_headers(mut self, newer: bool) -> FioSeal {
+        self.newer = newer;
+        self
+    }
+
+    /// Whether 3.42's header and the area fit into a unit.
+    pub(super) fn newer_fits(check: FioChecksum, unit: u32) -> bool {
+        kind(check).is_none() || NEWER_HEADER + area(check) <= unit as usize
     }
 
     /// Whether header and area can be at a place of a unit: behind where they would be, and within the unit.
@@ -123,23 +136,32 @@ impl FioSeal {
             filled.for_each(|(place, byte)| *byte = self.pattern_at(offset, place));
         }
         let Some(kind) = kind(self.check) else { return };
-        let start = HEADER + area(self.check);
+        let size = if self.newer { NEWER_HEADER } else { HEADER };
+        let start = size + area(self.check);
         if buffer.len() != self.unit as usize || buffer.len() < start {
             return;
         }
         let (front, data) = buffer.split_at_mut(start);
-        let (header, sum) = front.split_at_mut(HEADER);
+        let (header, sum) = front.split_at_mut(size);
         sum.copy_from_slice(&checksum(self.check, data)[..sum.len()]);
+        header.fill(0);
         header[..2].copy_from_slice(&MAGIC);
-        header[2..4].copy_from_slice(&kind.to_le_bytes());
         header[4..8].copy_from_slice(&self.unit.to_le_bytes());
         header[8..16].copy_from_slice(&self.run.to_le_bytes());
         header[16..24].copy_from_slice(&offset.to_le_bytes());
-        header[24..32].fill(0);
-        header[32..34].copy_from_slice(&1u16.to_le_bytes());
-        header[34..36].copy_from_slice(&(sequence as u16).to_le_bytes());
-        let guard = guard(&header[..HEADER - 4]);
-        header[HEADER - 4..].copy_from_slice(&guard.to_le_bytes());
+        let (mut put, thread) =
+            (|at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes), 1u16);
+        if self.newer {
+            put(2, &[VERSION, kind as u8]);
+            put(32, &u64::from(sequence).to_le_bytes());
+            put(40, &thread.to_le_bytes());
+        } else {
+            put(2, &kind.to_le_bytes());
+            put(32, &thread.to_le_bytes());
+            put(34, &(sequence as u16).to_le_bytes());
+        }
+        let guard = guard(&header[..size - 4]);
+        header[size - 4..].copy_from_slice(&guard.to_le_bytes());
         self.swap(buffer, start);
     }
 
@@ -492,6 +514,14 @@ mod tests {
         unit.extend(data);
         let seal = FioSeal::new(FioChecksum::Crc32c, 512, 99);
         assert_eq!(seal.inspect(&unit, 4096, Expected::Exactly(70_000)), Ok(()));
+        // And written, where it is asked for.
+        let newer = seal.clone().with_newer_headers(true);
+        let mut written = vec![0x5a; 512];
+        newer.stamp(&mut written, 4096, 70_000);
+        assert_eq!(written, unit);
+        assert!(
+            FioSeal::newer_fits(FioChecksum::Crc32c, 52) && !FioSeal::newer_fits(FioChecksum::Crc32c, 51)
+        );
         unit[511] ^= 1;
         assert!(matches!(seal.inspect(&unit, 4096, Expected::Anyone), Err(Wrong::FioPayload { .. })));
     }

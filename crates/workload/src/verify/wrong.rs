@@ -111,14 +111,12 @@ impl fmt::Display for Wrong {
         match self {
             Wrong::Short { length, unit } => write!(f, "only {length} of {unit} bytes are there"),
             Wrong::Zeros => f.write_str("a lost write: all zeros, never written or given back"),
-            Wrong::Foreign => f.write_str("foreign: not data that iolite wrote"),
+            Wrong::Foreign => f.write_str("foreign: it does not begin with a header of verified data"),
             Wrong::Header => f.write_str("a corrupt write: its header is damaged"),
             Wrong::OtherRun { run } => {
                 write!(f, "a lost write: data of another run ({run:016x}) is still there")
             }
-            Wrong::OtherFormat => {
-                f.write_str("data of iolite's in another format (version, checksum or unit)")
-            }
+            Wrong::OtherFormat => f.write_str("verified data in another format (version, checksum or unit)"),
             Wrong::Misdirected { belongs } => {
                 write!(f, "a misdirected write or read: this data belongs at byte {belongs}")
             }

@@ -91,12 +91,7 @@ pub(super) const OPTIONS: &[General] = &[
         put(&mut to.output, needed(text)?.into())
     }),
     flag("bandwidth-log", "Log the bandwidth of all jobs together", |to, _| set(&mut to.bandwidth_log)),
-    with("latency-log", "NAME", "Not supported", |_, _| {
-        Err(OptionError::refused(
-            "it is deprecated",
-            "use per-job latency log options, such as `write_lat_log`",
-        ))
-    }),
+    with("latency-log", "NAME", "Not supported: it is deprecated", |to, _| act(to, Action::LatencyLog)),
     flag("minimal", "Short for --output-format=terse", |to, _| {
         to.formats = Formats(vec![OutputFormat::Terse]);
         Ok(())

@@ -102,7 +102,6 @@ fn what_is_wrong_is_reported_with_its_argument() {
         ("--debug=dance", "argument 1: `--debug`: `dance` is none of process"),
         ("--client=host", "argument 1: `--client`: running jobs on other hosts"),
         ("--server", "argument 1: `--server`: running jobs on other hosts"),
-        ("--latency-log=x", "argument 1: `--latency-log`: it is deprecated: use per-job latency log options"),
         ("--crctest", "argument 1: `--crctest`: testing the speed of checksums is not supported"),
     ] {
         let problem = parse(&words(text)).unwrap_err().to_string();

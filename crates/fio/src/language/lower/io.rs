@@ -50,9 +50,17 @@ pub(super) fn task(spec: &Spec, place: ThreadIndex) -> Result<FileTask> {
     spec.files.lower(spec, &mut task)?;
     let stop = match backend {
         BackendKind::Busy(_) => busy_stop(spec)?,
+        // Nothing will be done: there is no end to work out.
+        _ if does_nothing(spec, &task) => iolite_model::Stop { loops: Some(1), ..Default::default() },
         _ => extents::stop(spec, &task, &files)?,
     };
     Ok(FileTask { stop, ..task })
+}
+
+/// Whether no operation fits into any of the job's files.
+pub(super) fn does_nothing(spec: &Spec, task: &FileTask) -> bool {
+    let Target::Files(target) = &task.target else { return false };
+    extents::parts_are_too_small(spec, target.files.len() as u64, sizes::smallest(spec, task.mix))
 }
 
 /// What is done differently for reasons that are no single option's.
@@ -74,6 +82,9 @@ pub(super) fn notes(spec: &Spec, task: &JobTask) -> Vec<String> {
     }
     if spec.io.direct && !task.direct && task.backend == BackendKind::Mmap {
         notes.push("direct has no effect: ioengine=mmap uses the page cache".into());
+    }
+    if does_nothing(spec, task) {
+        notes.push("size: the files are smaller than an operation: nothing is done, as in fio".into());
     }
     if matches!(task.access, Access::Normal { .. }) {
         notes.push("random_distribution: normal is not scattered: neighbours are alike".into());

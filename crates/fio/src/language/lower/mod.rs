@@ -50,6 +50,9 @@ pub fn lower(spec: &Spec, place: ThreadIndex, settings: &[(String, String)]) -> 
     spec.errors.lower(spec, place, changes)?;
     spec.trace.lower(spec, place, changes)?;
     spec.placement.lower(spec, place, changes)?;
+    if let JobTask::Io(task) = &thread.task {
+        thread.create_only |= io::does_nothing(spec, task);
+    }
     watch(&mut thread);
     let notes = io::notes(spec, &thread.task);
     thread.notes.extend(notes);

@@ -84,6 +84,15 @@ pub(crate) fn extents(spec: &Spec, place: ThreadIndex, min: Bytes) -> Result<Vec
     paths.into_iter().enumerate().map(extent).collect()
 }
 
+/// Whether the size of all files is enough for an operation and that of each file is not: as in fio the files are created, and
+/// nothing is done with them.
+pub(crate) fn parts_are_too_small(spec: &Spec, number: u64, min: Bytes) -> bool {
+    match (spec.extents.size, spec.extents.file_size) {
+        (Some(Amount::Bytes(size)), None) => size.0 >= min.0 && size.0 / number.max(1) < min.0,
+        _ => false,
+    }
+}
+
 /// What is known of a file.
 struct File {
     path: PathBuf,
@@ -97,14 +106,14 @@ struct File {
 
 impl File {
     fn extent(self, spec: &Spec, place: ThreadIndex, number: u64, min: Bytes) -> Result<NamedFile> {
-        let offset = self.offset(spec, place, number, min)?;
+        let offset = self.offset(spec, place, min)?;
         let mut size = self.size(spec, number, offset, min)?;
         if let Some(end) = self.length.filter(|_| self.device) {
             // As in fio: what would lie beyond a device's end is left out.
             let rest = self.rest(end, offset)?;
             size = size.map(|size| size.min(rest));
         }
-        if size.is_some_and(|size| size < min.0) {
+        if size.is_some_and(|size| size < min.0) && !parts_are_too_small(spec, number, min) {
             return Err(OptionError::refused(
                 format!(
                     "`{}` has {} bytes to work in, and the least operation has {}",
@@ -119,30 +128,20 @@ impl File {
         Ok(NamedFile { path: self.path, offset: Bytes(offset), size: Bytes(size.unwrap_or(0)) })
     }
 
-    /// The file's size, as far as it is known before it is made.
-    fn whole(&self, spec: &Spec, number: u64) -> Option<u64> {
-        let share = match spec.extents.size {
-            Some(Amount::Bytes(size)) => Some(size.0 / number),
-            _ => None,
-        };
-        self.given.or(self.length).or(share)
-    }
-
-    fn offset(&self, spec: &Spec, place: ThreadIndex, number: u64, min: Bytes) -> Result<u64> {
+    fn offset(&self, spec: &Spec, place: ThreadIndex, min: Bytes) -> Result<u64> {
         let extents = &spec.extents;
         let align = if extents.offset_align.0 > 0 { extents.offset_align.0 } else { min.0 };
-        let bytes = |name: &'static str, amount: Amount| -> Result<u64> {
-            match amount {
-                Amount::Bytes(bytes) => Ok(bytes.0),
-                Amount::Percent(percent) => {
-                    let whole = self.whole(spec, number).ok_or_else(|| self.unknown(name))?;
-                    Ok(share(whole, percent).div_ceil(align.max(1)).saturating_mul(align.max(1)))
-                }
+        // As in fio, of a file that does not exist yet a percentage is nothing.
+        let bytes = |amount: Amount| match amount {
+            Amount::Bytes(bytes) => bytes.0,
+            Amount::Percent(percent) => {
+                let part = share(self.length.unwrap_or(0), percent);
+                part.div_ceil(align.max(1)).saturating_mul(align.max(1))
             }
         };
         let end = if extents.append { self.length.unwrap_or(0) } else { 0 };
-        let offset = bytes("offset", extents.offset)?;
-        let apart = bytes("offset_increment", extents.increment)?.checked_mul(u64::from(place.clone));
+        let offset = bytes(extents.offset);
+        let apart = bytes(extents.increment).checked_mul(u64::from(place.clone));
         let offset = apart.and_then(|apart| offset.checked_add(apart)?.checked_add(end));
         offset.ok_or_else(|| {
             OptionError::refused("the last clones would begin beyond all files", "make it smaller")

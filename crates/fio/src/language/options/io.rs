@@ -506,6 +506,12 @@ pub const OPTIONS: &[Opt] = &[
         put(&mut s.io.zones.skip, g.size())
     }),
     missing("zonecapacity", Form::Size, "Writable bytes of a zone.", NO_ZONED_DEVICES),
+    missing(
+        "write_zone_remainder",
+        Form::Flag,
+        "Writes what is left of a zone where it is less than a block.",
+        NO_ZONED_DEVICES,
+    ),
     missing("read_beyond_wp", Form::Flag, "Reads beyond a zone's write pointer.", NO_ZONED_DEVICES),
     missing(
         "max_open_zones",
@@ -538,10 +544,13 @@ pub const OPTIONS: &[Opt] = &[
         "Continues after a failed write to a zone.",
         NO_ZONED_DEVICES,
     ),
-    missing(
+    opt(
         "write_barrier",
+        &[],
         Form::Integer { min: 0, max: i64::MAX },
+        "0",
         "Every Nth write is a barrier.",
-        "use fsync= or fdatasync=",
-    ),
+        |_, g| g.integer(0, i64::MAX).map(|_| ()),
+    )
+    .differs("Linux has no barrier writes and fio does without them: use fsync= or fdatasync="),
 ];

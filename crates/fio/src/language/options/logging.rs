@@ -7,7 +7,7 @@ use iolite_model::{JobTask, Nanos};
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
-use crate::language::thread::{LogValue, Thread, ThreadIndex};
+use crate::language::thread::{Clock, LogValue, Thread, ThreadIndex};
 use crate::language::value::OptionValue;
 
 /// Statistics and logs. Prefixes of logs are empty where the job's name is meant.
@@ -63,8 +63,16 @@ pub struct Logging {
     pub priority: bool,
     /// `log_issue_time`.
     pub issue_time: bool,
-    /// `log_unix_epoch`, `log_alternate_epoch`.
+    /// `log_unix_epoch`.
     pub unix_epoch: bool,
+    /// `log_alternate_epoch`.
+    pub alternate_epoch: bool,
+    /// `log_alternate_epoch_clock_id`.
+    pub epoch_clock: Clock,
+    /// `job_start_clock_id`.
+    pub job_start: Clock,
+    /// `stats=0`.
+    pub left_out: bool,
     /// `log_store_compressed`.
     pub compressed: bool,
     /// `bwavgtime`.
@@ -106,6 +114,10 @@ impl Default for Logging {
             priority: false,
             issue_time: false,
             unix_epoch: false,
+            alternate_epoch: false,
+            epoch_clock: Clock::default(),
+            job_start: Clock::default(),
+            left_out: false,
             compressed: false,
             bw_average: milliseconds(500),
             iops_average: milliseconds(500),
@@ -145,6 +157,8 @@ impl Logging {
         reporting.disable_clat = self.disable_clat || self.fewer_stamps;
         reporting.disable_lat = self.disable_lat || self.fewer_stamps;
         reporting.disks = self.disks;
+        reporting.left_out = self.left_out;
+        reporting.job_start = self.job_start;
         reporting.kb_base = self.kb_base;
         reporting.unit_base = self.unit_base;
     }
@@ -194,6 +208,13 @@ const MILLISECONDS: Form = Form::Integer { min: 0, max: MAX };
 const NOT_IN_MEMORY: Support =
     Support::Bounded("logs are written while the job runs, so that they take no memory");
 
+const CLOCK: Form = Form::Integer { min: 0, max: 11 };
+
+/// A clock; how far it is ahead is read when the jobs are planned.
+fn clock(given: &OptionValue<'_>) -> Result<Clock> {
+    given.integer(0, 11).map(|id| Clock { id: id as u32, ahead: 0 })
+}
+
 /// A flag.
 const fn flag(
     name: &'static str,
@@ -217,14 +238,8 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Flag,
         default: "1",
         help: "Whether the job is reported with the results.",
-        support: Support::Bounded("1 only: what has run is reported"),
-        set: |_, given| match given.flag()? {
-            true => Ok(()),
-            false => Err(OptionError::refused(
-                "results are not left out",
-                "remove it, and pick the jobs that you want by their names",
-            )),
-        },
+        support: Support::Bounded("fio 3.33 leaves an entry without a name and values in JSON"),
+        set: |spec, given| given.flag().map(|on| spec.logging.left_out = !on),
         ..Opt::PLAIN
     },
     Opt {
@@ -335,11 +350,10 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "job_start_clock_id",
-        form: Form::Integer { min: 0, max: 0 },
+        form: CLOCK,
         default: "0",
-        help: "Which clock the JSON output's job_start is taken from; 0 is the real time.",
-        support: Support::Bounded("0 only"),
-        set: |_, given| given.integer(0, 0).map(|_| ()),
+        help: "Which clock the JSON output's job_start is taken from, by its number for clock_gettime(2); 0 is the real time.",
+        set: |spec, given| clock(given).map(|clock| spec.logging.job_start = clock),
         ..Opt::PLAIN
     },
     Opt {
@@ -461,15 +475,14 @@ pub const OPTIONS: &[Opt] = &[
         "log_alternate_epoch",
         "0",
         "As log_unix_epoch, by the clock of log_alternate_epoch_clock_id.",
-        |spec, given| given.flag().map(|on| spec.logging.unix_epoch = on),
+        |spec, given| given.flag().map(|on| spec.logging.alternate_epoch = on),
     ),
     Opt {
         name: "log_alternate_epoch_clock_id",
-        form: Form::Integer { min: 0, max: 0 },
+        form: CLOCK,
         default: "0",
         help: "Clock of log_alternate_epoch, by its number for clock_gettime(2); 0 is the real time.",
-        support: Support::Bounded("0 only"),
-        set: |_, given| given.integer(0, 0).map(|_| ()),
+        set: |spec, given| clock(given).map(|clock| spec.logging.epoch_clock = clock),
         ..Opt::PLAIN
     },
     Opt {
@@ -564,7 +577,7 @@ mod tests {
         assert_eq!(bandwidth.window, Some(milliseconds(200)));
         assert_eq!((histogram.window, histogram.coarseness), (Some(milliseconds(1000)), 2));
         assert_eq!((bandwidth.value, bandwidth.offset, bandwidth.priority), (LogValue::Largest, true, true));
-        assert!(bandwidth.issue_time && bandwidth.unix_epoch && !bandwidth.compressed);
+        assert!(bandwidth.issue_time && bandwidth.epoch.is_some() && !bandwidth.compressed);
         let both = super::tests::thread(&[("write_bw_log", "p"), ("log_window_value", "both")]).unwrap();
         assert_eq!((both.logs[0].value, both.logs[0].window), (LogValue::Both, None));
     }
@@ -622,8 +635,7 @@ mod tests {
             ("percentile_list", "0:50"),
             ("percentile_list", "101"),
             ("percentile_list", "1:2:3:4:5:6:7:8:9:10:11:12:13:14:15:16:17:18:19:20:21"),
-            ("stats", "0"),
-            ("log_alternate_epoch_clock_id", "1"),
+            ("log_alternate_epoch_clock_id", "12"),
         ] {
             assert!(thread(&[(name, value)]).is_err(), "{name}={value}");
         }

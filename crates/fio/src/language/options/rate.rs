@@ -2,7 +2,10 @@
 
 mod arrival;
 
-use iolite_model::{Arrival, FileTask, Flow, JobTask, LatencyTarget, LoadParameter, Nanos, Quantile};
+use iolite_model::{
+    Arrival, FileTask, Flow, JobTask, KindLimit, LatencyTarget, LoadParameter, Nanos, OnError, OpKind,
+    Quantile,
+};
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
@@ -86,11 +89,17 @@ impl Rate {
         self.set_arrival(task)?;
         let does = arrival::directions(task.mix);
         self.check_min(does)?;
-        task.errors.max_service = self.longest(does)?;
+        self.limit(does, &mut task.errors);
         let flow = Flow { group: self.flow_group, weight: self.flow, pause: self.flow_pause };
         task.flow = (self.flow > 0).then_some(flow);
-        thread.latency_target = self.target(task)?;
+        thread.latency_target = self.target(task);
+        if thread.latency_target.is_some() && self.latency_percentile > HIGHEST {
+            let note = format!("latency_percentile: {} counts as {HIGHEST}", self.latency_percentile);
+            thread.notes.push(note);
+        }
         let only_done = |limits: PerDirection<f64>| std::array::from_fn(|at| limits[at].filter(|_| does[at]));
+        thread.rate = only_done(self.bytes);
+        thread.rate_iops = only_done(self.iops);
         thread.rate_min = only_done(self.bytes_min);
         thread.rate_iops_min = only_done(self.iops_min);
         thread.rate_cycle = self.cycle.max(Nanos::MILLISECOND);
@@ -161,41 +170,41 @@ impl Rate {
         Ok(())
     }
 
-    fn longest(&self, does: [bool; 3]) -> Result<Option<Nanos>> {
-        let mut bounds = self.max_latency.iter().zip(does).filter(|(_, does)| *does).map(|(bound, _)| *bound);
-        let first = bounds.next().flatten();
-        if bounds.all(|bound| bound == first) {
-            Ok(first)
-        } else {
-            Err(OptionError::refused(
-                "one bound for all operations of a job",
-                "specify one value, or make two jobs of it",
-            )
-            .at("max_latency"))
+    /// Sets the longest service times of the kinds of operations that the job does.
+    fn limit(&self, does: [bool; 3], errors: &mut OnError) {
+        let kinds = [OpKind::Read, OpKind::Write, OpKind::Trim].into_iter().zip(self.max_latency).zip(does);
+        let bounds: Vec<(OpKind, Option<Nanos>)> =
+            kinds.filter(|(_, does)| *does).map(|(bound, _)| bound).collect();
+        match bounds.as_slice() {
+            [] => {}
+            [(_, first), rest @ ..] if rest.iter().all(|(_, bound)| bound == first) => {
+                errors.max_service = *first
+            }
+            all => {
+                let limits =
+                    all.iter().filter_map(|(kind, bound)| Some(KindLimit { kind: *kind, max: (*bound)? }));
+                errors.max_service_of = limits.collect();
+            }
         }
     }
 
-    fn target(&self, task: &FileTask) -> Result<Option<LatencyTarget>> {
+    fn target(&self, task: &FileTask) -> Option<LatencyTarget> {
         if self.latency_target.0 == 0 {
-            return Ok(None);
-        }
-        if self.latency_percentile >= 100.0 {
-            return Err(OptionError::refused(
-                "the largest of all latencies is no figure that a second try would give again",
-                "specify a latency_percentile below 100, such as 99.9",
-            )
-            .at("latency_target"));
+            return None;
         }
         let window = if self.latency_window.0 > 0 { self.latency_window } else { Nanos::SECOND };
-        Ok(Some(LatencyTarget {
+        Some(LatencyTarget {
             bound: self.latency_target,
-            quantile: Quantile(self.latency_percentile / 100.0),
+            quantile: Quantile(self.latency_percentile.min(HIGHEST) / 100.0),
             window,
             ramp: Nanos(window.0 / RAMP),
             parameter: LoadParameter::Depth { max: task.concurrency },
-        }))
+        })
     }
 }
+
+/// The highest percentile that a search is for: the largest of all latencies is no figure that a second try would give again.
+const HIGHEST: f64 = 99.9;
 
 /// Each try of a latency search begins with this part of a window that is left out.
 const RAMP: u64 = 5;
@@ -359,7 +368,6 @@ pub const OPTIONS: &[Opt] = &[
         name: "max_latency",
         form: Form::Special("a time in us or with a unit, for reads, writes, trims"),
         help: "An operation that takes longer ends the job with an error.",
-        support: Support::Differs("one bound for all operations of a job"),
         set: |spec, given| {
             let bound =
                 |given: &OptionValue<'_>| microseconds(given).map(|time| (time.0 > 0).then_some(time));
@@ -397,9 +405,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Number { min: 0.0, max: 100.0 },
         default: "100",
         help: "Percentage of the operations that must meet latency_target.",
-        support: Support::Differs(
-            "it is required with latency_target and must be below 100, because a maximum is not reproducible",
-        ),
+        support: Support::Differs("above 99.9 it counts as 99.9, because a maximum is not reproducible"),
         set: |spec, given| given.number(0.0, 100.0).map(|percent| spec.rate.latency_percentile = percent),
         ..Opt::PLAIN
     },
@@ -592,8 +598,8 @@ mod tests {
         assert!((target.quantile.0 - 0.999).abs() < 1e-12);
         assert_eq!(target.parameter, LoadParameter::Depth { max: 128 });
         assert_eq!(found.errors.max_service, Some(Nanos(2_000_000_000)));
-        let error = io(&[("latency_target", "1ms")], task(Mix::Read)).unwrap_err().to_string();
-        assert!(error.contains("below 100"), "{error}");
+        let default = io(&[("latency_target", "1ms")], task(Mix::Read)).unwrap().0.latency_target.unwrap();
+        assert!((default.quantile.0 - 0.999).abs() < 1e-12);
         assert!(
             io(&[("latency_run", "1")], task(Mix::Read))
                 .unwrap_err()
@@ -601,7 +607,10 @@ mod tests {
                 .contains("ends with its answer")
         );
         let different = [("max_latency", "1s,2s")];
-        assert!(io(&different, task(Mix::ReadPercent(50))).is_err());
+        let both = io(&different, task(Mix::ReadPercent(50))).unwrap().1.errors;
+        let limits = [OpKind::Read, OpKind::Write, OpKind::Trim].map(|kind| both.limit(kind));
+        assert_eq!(limits, [Some(Nanos::SECOND), Some(Nanos(2 * Nanos::SECOND.0)), None]);
+        assert!(both.has_limits());
         assert_eq!(
             io(&different, task(Mix::Write)).unwrap().1.errors.max_service,
             Some(Nanos(2_000_000_000))

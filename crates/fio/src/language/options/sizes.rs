@@ -194,17 +194,26 @@ fn split(given: &OptionValue<'_>) -> Result<Vec<WeightedSize>> {
     }
     let total: f64 = shares.iter().filter_map(|(_, share)| *share).sum();
     let open = shares.iter().filter(|(_, share)| share.is_none()).count();
-    if total > 100.0 + ROUNDING || (open == 0 && total < 100.0 - ROUNDING) {
-        return Err(OptionError::refused(
-            format!("its shares are {total} % in all"),
-            "they have to be 100, or one has to be left out to get the rest",
-        ));
-    }
     let rest = (100.0 - total).max(0.0) / open.max(1) as f64;
-    Ok(shares
-        .into_iter()
-        .map(|(size, share)| WeightedSize { size, percent: share.unwrap_or(rest) })
-        .collect())
+    let of = |(size, share): (Bytes, Option<f64>)| WeightedSize { size, percent: share.unwrap_or(rest) };
+    let mut split: Vec<WeightedSize> = shares.into_iter().map(of).collect();
+    let sum: f64 = split.iter().map(|weighted| weighted.percent).sum();
+    if (sum - 100.0).abs() > ROUNDING {
+        fill_up(&mut split);
+    }
+    Ok(split)
+}
+
+/// Makes shares whose sum is not 100 what fio 3.33 was seen to make of them: the smallest shares count first, and the largest one
+/// has what is left.
+fn fill_up(split: &mut [WeightedSize]) {
+    split.sort_by(|one, other| one.percent.total_cmp(&other.percent));
+    let mut rest = 100.0;
+    let last = split.len().saturating_sub(1);
+    for (at, weighted) in split.iter_mut().enumerate() {
+        weighted.percent = if at == last { rest } else { weighted.percent.min(rest) };
+        rest -= weighted.percent;
+    }
 }
 
 /// Splits for reads, writes and trims; what is left out at the end is as the one before.

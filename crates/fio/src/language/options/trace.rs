@@ -303,7 +303,7 @@ fn written(path: &Path, thread: &mut Thread) -> Result<Log> {
         offset: true,
         priority: false,
         issue_time: false,
-        unix_epoch: false,
+        epoch: None,
         coarseness: 0,
         append: false,
         compressed: false,

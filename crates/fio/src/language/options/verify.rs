@@ -33,6 +33,8 @@ pub struct Verify {
     pub pattern_interval: bool,
     /// `verify_offset`: where in its unit a header is.
     pub header_at: Bytes,
+    /// `verify_header_version`: headers are written as fio 3.42 writes them.
+    pub newer_headers: bool,
     /// `verify_fatal`: verification ends with the first wrong block.
     pub fatal: bool,
     /// `verify_dump`: wrong blocks are saved in files.
@@ -66,6 +68,7 @@ impl Default for Verify {
             pattern: Pattern::default(),
             pattern_interval: false,
             header_at: Bytes(0),
+            newer_headers: false,
             fatal: false,
             dump: false,
             save_state: false,
@@ -123,6 +126,7 @@ impl Verify {
             block: if after { task.largest() } else { Bytes(0) },
             offsets: self.pattern.offsets.clone(),
             header_at: self.header_at,
+            newer_headers: self.newer_headers,
             trimmed_zeros: self.trim_percent > 0 && self.trim_zeros,
             only,
             fatal: self.fatal,
@@ -301,6 +305,18 @@ pub const OPTIONS: &[Opt] = &[
         help: "Distance between headers. It has no effect if it does not divide all sizes, or is larger: each block has one then.",
         support: Support::Bounded("at least the size of the header and its checksum: 40 to 168 bytes"),
         set: |spec, given| given.size().map(|size| spec.verify.interval = size),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "verify_header_version",
+        form: Form::Choice(&["3.33", "3.42"]),
+        default: "3.33",
+        help: "Version of fio whose headers are written; those of both are read. An option of iolite.",
+        set: |spec, given| {
+            let newer = given.choice(&[("3.33", false), ("3.42", true)])?;
+            spec.verify.newer_headers = newer;
+            Ok(())
+        },
         ..Opt::PLAIN
     },
     Opt {

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::language::thread::Thread;
-use crate::language::thread::{Log, LogKind, LogValue};
+use crate::language::thread::{Clock, Log, LogKind, LogValue};
 use iolite_model::{
     Bytes, Event, Interval, LoggedOperation, Nanos, OpKind, OpTotals, OperationLog, PhaseRelease, Sink, Stage,
 };
@@ -217,7 +217,7 @@ fn histograms_have_the_columns_of_fio() {
 fn times_may_count_from_1970() {
     let directory = tempfile::tempdir().unwrap();
     let mut log = plain(LogKind::Latency, directory.path());
-    log.unix_epoch = true;
+    log.epoch = Some(Clock::default());
     let events = [started(0), operations_event(0, vec![operation(OpKind::Read, 12, 10)])];
     assert_eq!(written(log.clone(), true, &events), "1767323045262, 10000, 0, 4096, 0, 0\n");
     log.window = Some(Nanos(100 * MS));

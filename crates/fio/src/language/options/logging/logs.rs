@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use iolite_model::Nanos;
 
 use super::Logging;
-use crate::language::thread::{Log, LogKind, Thread, ThreadIndex};
+use crate::language::thread::{Clock, Log, LogKind, Thread, ThreadIndex};
 
 /// The logs of a thread.
 pub(super) fn logs(logging: &Logging, place: ThreadIndex, thread: &Thread) -> Vec<Log> {
@@ -22,6 +22,9 @@ pub(super) fn logs(logging: &Logging, place: ThreadIndex, thread: &Thread) -> Ve
         (LogKind::Iops, &logging.iops_log),
         (LogKind::Histogram, &logging.hist_log),
     ];
+    // As with fio, the alternate epoch wins.
+    let alternate = logging.alternate_epoch.then_some(logging.epoch_clock);
+    let epoch = alternate.or(logging.unix_epoch.then(Clock::default));
     let asked = others.into_iter().chain(latencies);
     asked
         .filter_map(|(kind, prefix)| prefix.as_deref().map(|prefix| (kind, prefix)))
@@ -33,7 +36,7 @@ pub(super) fn logs(logging: &Logging, place: ThreadIndex, thread: &Thread) -> Ve
             offset: logging.offset,
             priority: logging.priority,
             issue_time: logging.issue_time,
-            unix_epoch: logging.unix_epoch,
+            epoch,
             coarseness: logging.coarseness,
             append: !logging.per_job,
             compressed: logging.compressed,

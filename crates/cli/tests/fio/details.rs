@@ -1,0 +1,200 @@
+//! Details in which scripts that ran with fio would notice a difference.
+
+use super::*;
+
+/// The operations and bytes of reads and writes of all jobs together.
+fn moved(document: &Value) -> Moved {
+    let jobs = document["jobs"].as_array().unwrap().iter();
+    let part = |job: &Value, part: &str| {
+        let number = |key: &str| job[part][key].as_u64().unwrap();
+        (number("total_ios"), number("io_bytes"))
+    };
+    jobs.map(|job| [part(job, "read"), part(job, "write")]).collect()
+}
+
+/// Operations and bytes of reads and writes, by job.
+type Moved = Vec<[(u64, u64); 2]>;
+
+/// What both programs leave of a job that ends well: what it moved, and its files with their lengths.
+fn same_as_theirs(arguments: &[&str]) -> (Moved, Vec<(String, u64)>) {
+    let place = TestDirectory::new();
+    let left = |directory: &Path| {
+        let names = entries(directory).into_iter();
+        names
+            .map(|name| (name.clone(), fs::metadata(directory.join(&name)).unwrap().len()))
+            .collect::<Vec<_>>()
+    };
+    let arguments = [arguments, &["--output-format=json"]].concat();
+    let found = (moved(&document(&done(ours(&place, &arguments)))), left(&place.data()));
+    if fio_is_installed() {
+        let output = theirs(&place, &arguments).output().unwrap();
+        let other = (moved(&document(&output)), left(&place.root.path().join("theirs")));
+        assert_eq!(found, other, "{arguments:?}");
+    }
+    found
+}
+
+#[test]
+fn a_percentage_of_a_file_that_does_not_exist_is_nothing() {
+    let (moved, files) = same_as_theirs(&["--name=x", "--rw=write", "--size=1m", "--offset=25%", "--bs=4k"]);
+    assert_eq!((moved[0][1], files[0].1), ((256, 1 << 20), 1 << 20));
+}
+
+#[test]
+fn files_smaller_than_a_block_are_left_alone() {
+    for rw in ["--rw=read", "--rw=write", "--rw=randrw"] {
+        let (moved, files) = same_as_theirs(&["--name=x", rw, "--nrfiles=4", "--size=8k", "--bs=4k"]);
+        assert_eq!((moved, files.len(), files[3].1), (vec![[(0, 0); 2]], 4, 2048));
+    }
+    let place = TestDirectory::new();
+    let output = ours(&place, &["--name=x", "--rw=read", "--size=2k", "--bs=4k"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn shares_of_sizes_need_not_add_up() {
+    let place = TestDirectory::new();
+    let share = |command: Command| {
+        let output = command.into_output();
+        let [_, (operations, bytes)] = moved(&document(&output))[0];
+        // Of operations of 4 and 8 KiB, those of 8 KiB.
+        bytes as f64 / 4096.0 / operations as f64 - 1.0
+    };
+    let job = |split: &str| {
+        ["--name=x", "--ioengine=null", "--rw=write", "--size=64m", split, "--output-format=json"]
+            .map(str::to_owned)
+    };
+    for (split, expected) in [("4k/50:8k/30", 0.3), ("4k/50:8k/80", 0.5), ("4k/80:8k/80", 0.2)] {
+        let job = job(&format!("--bssplit={split}"));
+        let job: Vec<&str> = job.iter().map(String::as_str).collect();
+        let found = share(ours(&place, &job));
+        assert!((found - expected).abs() < 0.03, "{split}: {found}");
+        if fio_is_installed() {
+            let found = share(theirs(&place, &job));
+            assert!((found - expected).abs() < 0.03, "fio: {split}: {found}");
+        }
+    }
+}
+
+/// A command that is run.
+trait IntoOutput {
+    fn into_output(self) -> Output;
+}
+
+impl IntoOutput for Command {
+    fn into_output(mut self) -> Output {
+        let output = self.output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        output
+    }
+}
+
+#[test]
+fn a_job_without_stats_runs_and_is_not_reported() {
+    let place = TestDirectory::new();
+    let job = ["--size=64k", "--rw=write", "--name=x", "--name=y", "--stats=0", "--output-format=json"];
+    let document = document(&done(ours(&place, &job)));
+    let names: Vec<_> = document["jobs"].as_array().unwrap().iter().map(|job| &job["jobname"]).collect();
+    assert_eq!(names, ["x"]);
+    assert_eq!(fs::metadata(place.data().join("y.0.0")).unwrap().len(), 64 << 10);
+}
+
+/// The times of logs, and of the job's start, by another clock of the system.
+#[test]
+fn times_are_of_the_clock_that_is_asked_for() {
+    let place = TestDirectory::new();
+    let started = || {
+        let uptime = fs::read_to_string("/proc/uptime").unwrap();
+        (uptime.split(' ').next().unwrap().parse::<f64>().unwrap() * 1000.0) as u64
+    };
+    let before = started();
+    let job = [
+        "--name=x",
+        "--size=64k",
+        "--rw=write",
+        "--job_start_clock_id=7",
+        "--log_alternate_epoch=1",
+        "--log_alternate_epoch_clock_id=7",
+        "--write_lat_log=l",
+        "--output-format=json",
+    ];
+    let document = document(&done(ours(&place, &job)));
+    let between = before.saturating_sub(1000)..=started() + 1000;
+    let start = document["jobs"][0]["job_start"].as_u64().unwrap();
+    let log = fs::read_to_string(place.data().join("l_lat.1.log")).unwrap();
+    let first: u64 = log.split(',').next().unwrap().parse().unwrap();
+    assert!(between.contains(&start) && between.contains(&first), "{start} {first} {between:?}");
+}
+
+#[test]
+fn longest_latencies_are_of_each_direction() {
+    let place = TestDirectory::new();
+    let job = |limits: &str| {
+        let limits = format!("--max_latency={limits}");
+        let job = ["--name=x", "--size=1m", "--rw=rw", &limits, "--output-format=json"];
+        let output = ours(&place, &job).output().unwrap();
+        (output.status.code(), document(&output)["jobs"][0]["error"].as_u64())
+    };
+    // 110 is ETIMEDOUT.
+    assert_eq!(job("100s,1ns"), (Some(1), Some(110)));
+    assert_eq!(job("100s,100s"), (Some(0), Some(0)));
+}
+
+#[test]
+fn what_fio_says_is_said() {
+    let place = TestDirectory::new();
+    let said = |program: fn(&TestDirectory, &[&str]) -> Command, job: &[&str]| {
+        let output = program(&place, job).output().unwrap();
+        (output.status.code(), stderr(&output), output.stdout)
+    };
+    let deprecated = ["--name=x", "--size=64k", "--latency-log=x"];
+    let expected = "fio: --latency-log is deprecated. Use per-job latency log options.\n";
+    assert_eq!(said(ours, &deprecated), (Some(1), expected.to_owned(), Vec::new()));
+    if fio_is_installed() {
+        assert_eq!(said(theirs, &deprecated), (Some(1), expected.to_owned(), Vec::new()));
+    }
+    let barrier = ["--name=x", "--size=64k", "--rw=write", "--write_barrier=4"];
+    done(ours(&place, &barrier));
+    let zones = ours(&place, &["--name=x", "--size=64k", "--write_zone_remainder=1"]).output().unwrap();
+    assert!(stderr(&zones).contains("`write_zone_remainder` is known but not supported"));
+}
+
+#[test]
+fn a_variable_that_is_not_set_leaves_the_default() {
+    let place = TestDirectory::new();
+    fs::write(place.data().join("j.fio"), "[global]\nbs=${UNSET}\n[x]\nrw=${UNSET}\nsize=64k\n").unwrap();
+    let text = String::from_utf8(done(ours(&place, &["j.fio"])).stdout).unwrap();
+    assert!(text.contains("rw=read, bs=(R) 4096B-4096B"), "{text}");
+    for option in ["bs", "rw"] {
+        assert!(text.contains(&format!("{option}: its variable is empty")), "{text}");
+    }
+    fs::write(place.data().join("j.fio"), "[x]\nrw=\nsize=64k\n").unwrap();
+    assert_eq!(ours(&place, &["j.fio"]).output().unwrap().status.code(), Some(1));
+}
+
+#[test]
+fn the_progress_line_is_beside_results_in_a_file() {
+    let place = TestDirectory::new();
+    let job = [
+        "--name=x",
+        "--ioengine=null",
+        "--size=1m",
+        "--time_based",
+        "--runtime=3",
+        "--eta=always",
+        "--output-format=json",
+    ];
+    let to_a_file = done(ours(&place, &[&job[..], &["--output=F"]].concat()));
+    let line = String::from_utf8(to_a_file.stdout).unwrap();
+    assert!(line.contains("Jobs: 1 (f=1)"), "{line}");
+    assert!(fs::read_to_string(place.data().join("F")).unwrap().starts_with("{\n"));
+}
+
+/// An operation every four seconds cannot keep 3 KiB in each second, and need not.
+#[test]
+fn seconds_in_which_a_rate_allows_nothing_are_not_judged() {
+    let place = TestDirectory::new();
+    let job =
+        ["--name=x", "--size=1m", "--rw=write", "--bs=16k", "--rate=4k", "--rate_min=3k", "--runtime=6"];
+    done(ours(&place, &job));
+}
