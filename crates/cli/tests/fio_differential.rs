@@ -115,9 +115,6 @@ fn differ_as_known(known: Known, ours: &Came, theirs: &Came) -> bool {
                 && ours.files.keys().eq(theirs.files.keys())
                 && ours.amounts.len() == theirs.amounts.len()
         }
-        Known::Removed => {
-            (ours.code, theirs.code) == (Some(0), Some(1)) && ours.amounts[0] == theirs.amounts[0]
-        }
         Known::Refused => (ours.code, theirs.code, theirs.bytes()) == (Some(0), Some(1), 0),
         Known::NothingThere => ours.code == Some(0) && ours.bytes() > 0 && ours.bytes() >= theirs.bytes(),
         Known::Lengths => {

@@ -467,8 +467,10 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         let op = Op { io: state.io, slot, offset: state.offset, length: state.length };
         let right = self.checks.back(&op, done, &buffer[..length]);
         if !right {
-            let what =
-                || (format!("a read at byte {} differs from the data written", op.offset), Some(WRONG));
+            let found = self.checks.finding().map(|found| format!(": {found}")).unwrap_or_default();
+            let what = || {
+                (format!("a read at byte {} differs from the data written{found}", op.offset), Some(WRONG))
+            };
             self.note_error(ErrorClass::Verify, state, completed, what);
         }
         right

@@ -33,8 +33,6 @@ pub(crate) struct Configuration {
 pub(crate) enum Known {
     /// fio does another amount than it was asked for: of a mix, or of several sizes at random offsets.
     Amounts,
-    /// The job before has removed the file: fio fails, here it is laid out again.
-    Removed,
     /// fio refuses to sync mappings with blocks smaller than a page.
     Refused,
     /// fio leaves empty files and reads nothing, or crashes; here files are laid out.
@@ -50,7 +48,6 @@ impl Known {
     pub(crate) fn words(self) -> &'static str {
         match self {
             Known::Amounts => "fio does another amount than the requested one",
-            Known::Removed => "fio fails with a file that the job before has removed",
             Known::Refused => "fio refuses syncs of mmap with blocks below 4 KiB",
             Known::NothingThere => "fio finds empty files (create_on_open)",
             Known::Lengths => "the length of a growing file follows from random offsets",
@@ -110,7 +107,7 @@ fn special(dice: &mut Dice, options: &mut Vec<String>) {
         2 if simple && sequential => Some(vec!["--zonemode=strided", "--zonesize=32k", "--zoneskip=32k"]),
         3 if simple && is("--rw=write") => Some(vec!["--verify=crc32c"]),
         4 if simple && is("--rw=randwrite") => Some(vec!["--verify=md5"]),
-        5 if simple => {
+        5 if simple && !has("--unlink", options) => {
             Some(vec!["--stonewall", "--name=after", "--rw=read", "--filename=x.0.0", "--size=64k"])
         }
         6 | 7 if !has("--bs=512", options) && !has("mmap", options) && !has("--size=1000000", options) => {
@@ -164,9 +161,6 @@ impl Configuration {
         let partial = self.has("number_ios") || self.has("io_size");
         let grows = self.has("create_on_open") || self.is("--fallocate=none") || self.is("--fallocate=keep");
         let writes = !(self.is("--rw=read") || self.is("--rw=randread"));
-        if self.has("unlink") && self.is("--name=after") {
-            return Some(Known::Removed);
-        }
         if self.is("--ioengine=mmap") && self.is("--bs=512") && (self.has("fsync") || self.has("fdatasync")) {
             return Some(Known::Refused);
         }

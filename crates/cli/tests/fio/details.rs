@@ -40,6 +40,21 @@ fn a_percentage_of_a_file_that_does_not_exist_is_nothing() {
     assert_eq!((moved[0][1], files[0].1), ((256, 1 << 20), 1 << 20));
 }
 
+/// They move no data; fio counts a block for each file all the same.
+#[test]
+fn engines_that_work_on_names_count_blocks() {
+    let place = TestDirectory::new();
+    for engine in ["filecreate", "filestat", "filedelete"] {
+        let engine = format!("--ioengine={engine}");
+        let job = ["--name=x", &engine, "--nrfiles=5", "--filesize=4k", "--output-format=json"];
+        let counted = |output: Output| moved(&document(&output))[0][0];
+        assert_eq!(counted(done(ours(&place, &job))), (5, 20_480));
+        if fio_is_installed() {
+            assert_eq!(counted(theirs(&place, &job).output().unwrap()), (5, 20_480));
+        }
+    }
+}
+
 #[test]
 fn files_smaller_than_a_block_are_left_alone() {
     for rw in ["--rw=read", "--rw=write", "--rw=randrw"] {

@@ -26,6 +26,9 @@ pub(crate) trait Checks {
     /// An operation has come back. False where what was read is not what was written.
     fn back(&mut self, op: &Op, done: bool, buffer: &[u8]) -> bool;
 
+    /// What was found last, as text.
+    fn finding(&self) -> Option<&str>;
+
     /// The loop has ended.
     fn finish(self, end: &mut WorkerEnd);
 }
@@ -40,6 +43,10 @@ impl Checks for Unchecked {
 
     fn back(&mut self, _op: &Op, _done: bool, _buffer: &[u8]) -> bool {
         true
+    }
+
+    fn finding(&self) -> Option<&str> {
+        None
     }
 
     fn finish(self, _end: &mut WorkerEnd) {}
@@ -274,6 +281,10 @@ impl Checks for Checker {
             self.written.came_back(op.offset, self.in_flight.len());
         }
         true
+    }
+
+    fn finding(&self) -> Option<&str> {
+        self.verified.first.last().map(|finding| finding.what.as_str())
     }
 
     fn finish(mut self, end: &mut WorkerEnd) {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolite_model::{BackendKind, FileTask, JobTask, LatencyTarget, Nanos, Target};
+use iolite_model::{BackendKind, Bytes, FileTask, JobTask, LatencyTarget, Nanos, Target};
 use serde::{Deserialize, Serialize};
 
 /// A thread of fio's: one clone of a job, with all that is needed to run it and to tell what came of it.
@@ -103,6 +103,7 @@ impl Default for Reporting {
             disable_clat: false,
             disable_lat: false,
             disks: true,
+            bytes_per_name: Bytes(0),
             left_out: false,
             job_start: Clock::default(),
             kb_base: 1024,
@@ -158,6 +159,9 @@ pub struct Reporting {
     pub disable_lat: bool,
     /// `disk_util`.
     pub disks: bool,
+    /// Bytes that fio counts for each operation on names, which moves none: a block.
+    #[serde(default)]
+    pub bytes_per_name: Bytes,
     /// It is not reported with the results (`stats=0`).
     #[serde(default)]
     pub left_out: bool,

@@ -91,7 +91,9 @@ impl Counted {
             let totals = &job.phase.totals;
             let operations = kinds.iter().map(|&kind| totals.operations(kind)).sum::<u64>();
             counted.operations += operations;
-            if moves_data(job) {
+            if matches!(job.phase.info.task, Task::Metadata(_)) {
+                counted.bytes += operations.saturating_mul(job.thread.reporting.bytes_per_name.0);
+            } else if moves_data(job) {
                 counted.bytes += kinds.iter().map(|&kind| totals.bytes(kind)).sum::<u64>();
             }
             let tallies = job.phase.end.errors.iter();

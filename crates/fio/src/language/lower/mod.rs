@@ -53,6 +53,9 @@ pub fn lower(spec: &Spec, place: ThreadIndex, settings: &[(String, String)]) -> 
     if let JobTask::Io(task) = &thread.task {
         thread.create_only |= io::does_nothing(spec, task);
     }
+    if matches!(thread.task, JobTask::Metadata(_)) {
+        thread.reporting.bytes_per_name = spec.sizes.smallest(0);
+    }
     watch(&mut thread);
     let notes = io::notes(spec, &thread.task);
     thread.notes.extend(notes);
