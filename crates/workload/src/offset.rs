@@ -20,7 +20,7 @@ use crate::random::below;
 use crate::random::generator;
 use covering::Covering;
 pub(crate) use cycle::Cycle;
-use jumps::JumpWalk;
+pub(crate) use jumps::JumpWalk;
 pub(crate) use normal::Normal;
 pub(crate) use pareto::Pareto;
 use permutation::Permutation;
@@ -50,15 +50,30 @@ enum Order {
     Back(Back),
     Columns(Columns),
     Runs(Runs),
-    Random { blocks: u64, generator: Xoshiro256PlusPlus },
+    Random {
+        blocks: u64,
+        generator: Xoshiro256PlusPlus,
+    },
     // Boxed, because its keys would make all others large.
     Covering(Box<Covering>),
-    Zipf { law: Zipf, places: Box<Permutation>, generator: Xoshiro256PlusPlus },
-    Pareto { law: Pareto, places: Box<Permutation>, generator: Xoshiro256PlusPlus },
-    Normal { law: Normal, generator: Xoshiro256PlusPlus },
+    Zipf {
+        law: Zipf,
+        places: Box<Permutation>,
+        generator: Xoshiro256PlusPlus,
+    },
+    Pareto {
+        law: Pareto,
+        places: Box<Permutation>,
+        generator: Xoshiro256PlusPlus,
+    },
+    Normal {
+        law: Normal,
+        generator: Xoshiro256PlusPlus,
+    },
     Zones(Zones),
     Cycle(Box<Cycle>),
-    Jumps(Box<JumpWalk>),
+    /// With the last place at which a block begins.
+    Jumps(Box<JumpWalk>, u64),
 }
 
 /// Whose offsets they are.
@@ -81,7 +96,7 @@ impl WorkerIndex {
     }
 
     /// The generator of what those that share the span have in common.
-    fn common(&self) -> Xoshiro256PlusPlus {
+    pub(crate) fn common(&self) -> Xoshiro256PlusPlus {
         let whose = if self.turns > 1 { 0 } else { self.worker };
         generator(self.seed, whose, Purpose::Permutation)
     }
@@ -143,7 +158,8 @@ impl Offsets {
             }
             Access::Jumps(jumps) => {
                 let to = Offsets::seated(&jumps.to, span, block, seat)?;
-                Order::Jumps(Box::new(JumpWalk::new(jumps, to, span, block, seat.common())?))
+                let walk = JumpWalk::new(jumps, to, seat.common());
+                Order::Jumps(Box::new(walk), span.checked_sub(block)?)
             }
             Access::Append => Order::Steps(Steps::endless(block)),
             // A trace has operations, not an order.
@@ -167,7 +183,7 @@ impl Offsets {
             Order::Normal { law, generator } => law.block(generator),
             Order::Zones(zones) => zones.next_block(),
             Order::Cycle(cycle) => return cycle.next_offset(self.block),
-            Order::Jumps(jumps) => return jumps.next_offset(),
+            Order::Jumps(jumps, last) => return jumps.next_place(self.block, *last, 1),
         };
         block * self.block
     }

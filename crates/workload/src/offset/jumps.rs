@@ -9,54 +9,56 @@ use crate::random::below;
 
 /// Where the next operation goes.
 #[derive(Debug, Clone)]
-pub(super) struct JumpWalk {
+pub(crate) struct JumpWalk {
     /// Where jumps lead.
     to: Offsets,
     /// Operations from one jump to the next; 0 where chance decides.
     run: u64,
     percent: u64,
-    /// Bytes from the start of an operation to that of the next one.
+    /// Bytes from the start of an operation to that of the next one; 0 for its own size.
     step: u64,
-    /// The last place at which a block begins.
-    last: u64,
     /// Operations left of this run.
     left: u64,
-    /// Where the operation before began; none before the first.
-    before: Option<u64>,
+    /// Where an operation that does not jump begins; none before the first.
+    next: Option<u64>,
     chance: Xoshiro256PlusPlus,
 }
 
 impl JumpWalk {
-    /// `None` where the span has no block.
-    pub(super) fn new(
-        jumps: &Jumps,
-        to: Offsets,
-        span: u64,
-        block: u64,
-        chance: Xoshiro256PlusPlus,
-    ) -> Option<JumpWalk> {
-        let step = if jumps.step.0 > 0 { jumps.step.0 } else { block };
-        let last = span.checked_sub(block)?;
+    /// Jumps to the places of `to`.
+    pub(crate) fn new(jumps: &Jumps, to: Offsets, chance: Xoshiro256PlusPlus) -> JumpWalk {
         let percent = jumps.percent.into();
-        Some(JumpWalk { to, run: jumps.run, percent, step, last, left: 0, before: None, chance })
+        JumpWalk { to, run: jumps.run, percent, step: jumps.step.0, left: 0, next: None, chance }
     }
 
-    /// The next offset.
+    /// The place of an operation of so many bytes, of which `last` is the largest that is possible: a multiple of the alignment
+    /// where `to` has such places.
     #[inline]
-    pub(super) fn next_offset(&mut self) -> u64 {
+    pub(crate) fn next_place(&mut self, bytes: u64, last: u64, alignment: u64) -> u64 {
         let jumps = self.jumps();
-        let place = match self.before {
-            Some(before) if !jumps => {
-                let next = before.saturating_add(self.step);
-                if next > self.last { 0 } else { next }
+        let place = match self.next {
+            Some(next) if !jumps => {
+                if next > last {
+                    0
+                } else {
+                    next
+                }
             }
             _ => {
                 self.left = self.run;
-                self.to.next_offset()
+                let place = self.to.next_offset();
+                // Larger operations may not fit where smaller ones do.
+                if place > last { last - last % alignment } else { place }
             }
         };
         self.left = self.left.saturating_sub(1);
-        self.before = Some(place);
+        let step = if self.step > 0 { self.step } else { bytes };
+        let next = place.saturating_add(step);
+        self.next = Some(if alignment > 1 {
+            next.checked_next_multiple_of(alignment).unwrap_or(u64::MAX)
+        } else {
+            next
+        });
         place
     }
 
