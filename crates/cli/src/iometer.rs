@@ -1,12 +1,15 @@
 //! `iolite iometer`: access specifications on a directory.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 use iolite_engine::Control;
 use iolite_jobs::iometer::{Configuration, parse, patterns, print, standard};
-use iolite_model::{BackendKind, Bytes, Concluded, IometerTerms, Nanos};
-use iolite_results::RunRequest;
+use iolite_model::{BackendKind, Bytes, Concluded, Ending, IometerTerms, Nanos, Storage};
+use iolite_results::{Run, RunRequest};
 use iolite_session::{Bare, ending};
 use iolite_suites::{Iometer, IometerAccess};
 
@@ -18,10 +21,15 @@ use crate::{output, setup, signals};
 /// Smallest test file: a block of the largest usual size for every operation of a small test.
 const MIN: Bytes = Bytes(4 << 20);
 
+/// Size of the test file where nothing says otherwise.
+const DEFAULT: Bytes = Bytes::GIB;
+
 const EXAMPLES: &str = "\
 Examples:
   Measure the ratio of the best to the worst throughput of this storage:
       iolite iometer patterns /data
+  Compare two targets side by side, and write the results for a spreadsheet:
+      iolite iometer patterns /data /mnt/iscsi --csv results.csv
   Run an Iometer configuration file (disk workers; its targets are replaced by a file in this directory):
       iolite iometer run nightly.icf /data --size 10GiB
   Run a standard access specification at queue depth 16:
@@ -43,6 +51,9 @@ enum Action {
     Patterns {
         #[command(flatten)]
         place: PlaceArgs,
+        /// Second directory, measured after the first and compared with it
+        #[arg(value_name = "DIR2")]
+        second: Option<PathBuf>,
     },
     /// Run the test of a configuration file (.icf)
     Run {
@@ -71,9 +82,9 @@ pub(crate) struct PlaceArgs {
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
-    /// Size of the test file
-    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
-    size: Bytes,
+    /// Size of the test file [default: the maximum disk size in the file, otherwise 1GiB]
+    #[arg(long, value_name = "SIZE")]
+    size: Option<Bytes>,
 
     /// Time to measure each point [default: the run time in the file, otherwise 5s]
     #[arg(long, value_name = "TIME")]
@@ -86,6 +97,10 @@ pub(crate) struct PlaceArgs {
     /// Number of workers, if not set by a file
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
     workers: u32,
+
+    /// Write the results in the layout of Iometer's results file to this new file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
 
     #[command(flatten)]
     writes: WriteArgs,
@@ -105,9 +120,9 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
             output::print_data(&print(&configuration))?;
             Ok(Exit::Fit)
         }
-        Action::Patterns { place } => {
+        Action::Patterns { place, second } => {
             let configuration = Configuration::alone(patterns(), place.workers, place.depth);
-            test(&place, &configuration, "seven access patterns", true)
+            test(&place, second.as_deref(), &configuration, "seven access patterns", true)
         }
         Action::Spec { name, place } => {
             let found = standard().into_iter().find(|spec| spec.name.eq_ignore_ascii_case(&name));
@@ -117,7 +132,7 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
                 ))
             })?;
             let configuration = Configuration::alone(vec![spec], place.workers, place.depth);
-            test(&place, &configuration, &name, false)
+            test(&place, None, &configuration, &name, false)
         }
         Action::Run { file, place } => {
             let configuration = read(&file)?;
@@ -125,7 +140,7 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
                 "" => file.display().to_string(),
                 description => description.to_owned(),
             };
-            test(&place, &configuration, &name, false)
+            test(&place, None, &configuration, &name, false)
         }
     }
 }
@@ -139,50 +154,136 @@ fn read(file: &Path) -> Result<Configuration, UsageError> {
         .map_err(|error| UsageError::new(format!("{}: {error}", file.display())))
 }
 
+/// Runs a test on a directory, and on a second one where there is one.
 fn test(
     place: &PlaceArgs,
+    second: Option<&Path>,
     configuration: &Configuration,
     name: &str,
     patterns: bool,
 ) -> anyhow::Result<Exit> {
-    let directory = setup::directory(&place.directory)?;
-    let storage = iolite_observe::storage(&directory)?;
-    let points = configuration.points();
+    let terms = terms(place, configuration, name, patterns)?;
+    let mut targets = Vec::new();
+    for path in [Some(place.directory.as_path()), second].into_iter().flatten() {
+        targets.push(TestTarget::at(path, &terms)?);
+    }
+    let mut csv = place.csv.as_deref().map(create).transpose()?;
+    let control = Control::new(signals::interrupt_flag()?);
+    let mut before: Option<Run> = None;
+    let last = targets.len().saturating_sub(1);
+    let mut exit = Exit::Fit;
+    for (index, target) in targets.into_iter().enumerate() {
+        let run = measure(place, target, &terms, before.as_ref(), &control)?;
+        // The document of the second contains the figures of the first.
+        let is_printed = !place.output.json || index == last || run.ending != Some(Ending::Completed);
+        if is_printed {
+            output::run(&run, place.output.format())?;
+        }
+        output::failure(&run, place.output.view.quiet);
+        if let (Some((path, file)), Some(text)) = (&mut csv, iolite_report::iometer::csv(&run)) {
+            file.write_all(text.as_bytes())
+                .with_context(|| format!("cannot write {}: check the free space", path.display()))?;
+        }
+        // Of two targets the first code that is not 0 remains.
+        if exit == Exit::Fit {
+            exit = exit::of_run(&run);
+        }
+        if run.ending != Some(Ending::Completed) {
+            break;
+        }
+        before = Some(run);
+    }
+    Ok(exit)
+}
+
+/// Creates the file for the results, before anything is measured.
+fn create(path: &Path) -> Result<(PathBuf, File), UsageError> {
+    let file = File::create_new(path).map_err(|error| {
+        UsageError::new(format!("cannot create {}: {error}; specify a new file", path.display()))
+    })?;
+    Ok((path.to_owned(), file))
+}
+
+/// What is to be run.
+fn terms(
+    place: &PlaceArgs,
+    configuration: &Configuration,
+    name: &str,
+    patterns: bool,
+) -> Result<IometerTerms, UsageError> {
+    let points = configuration.points().map_err(UsageError::new)?;
     if points.is_empty() {
         let message = "no worker in the file has an access specification assigned: there is nothing to run";
-        return Err(UsageError::new(message).into());
+        return Err(UsageError::new(message));
     }
-    let size = place.size.round_down(MIN.0.min(1 << 20));
-    if size < MIN || storage.filesystem.size.0 > 0 && size > storage.filesystem.free {
+    if points.iter().all(|point| point.spec.lines.is_empty()) {
+        let message = "all assigned access specifications are idle: assign one with operations";
+        return Err(UsageError::new(message));
+    }
+    let asked = place.size.or(configuration.size()).unwrap_or(DEFAULT);
+    let size = asked.round_down(MIN.0.min(1 << 20));
+    if size < MIN {
+        return Err(UsageError::new(format!(
+            "a test file of {asked} is too small: --size is at least {MIN}"
+        )));
+    }
+    let in_file = Some(configuration.setup.run_time).filter(|time| time.0 > 0);
+    let run_time = place.time.or(in_file).unwrap_or(Nanos(5 * Nanos::SECOND.0));
+    let ramp = configuration.setup.ramp;
+    Ok(IometerTerms { test: name.to_owned(), patterns, points, size, run_time, ramp })
+}
+
+/// Where a test runs, which has been found able to.
+struct TestTarget {
+    directory: PathBuf,
+    storage: Storage,
+    /// The unit of direct I/O, where that works.
+    unit: Option<Bytes>,
+}
+
+impl TestTarget {
+    /// Checks a directory; nothing of the test is written.
+    fn at(path: &Path, terms: &IometerTerms) -> anyhow::Result<TestTarget> {
+        let directory = setup::directory(path)?;
+        let storage = iolite_observe::storage(&directory)?;
         let free = storage.filesystem.free;
-        let message =
-            format!("--size {}: specify at least {MIN} and at most the free space ({free})", place.size);
-        return Err(UsageError::new(message).into());
+        if storage.filesystem.size.0 > 0 && terms.size > free {
+            let size = terms.size;
+            let message = format!(
+                "{}: the test file of {size} is larger than the free space ({free}): specify a smaller --size",
+                directory.display()
+            );
+            return Err(UsageError::new(message).into());
+        }
+        let unit = setup::direct_unit(&directory)?;
+        Iometer::check(terms, unit.unwrap_or(Bytes(1)))
+            .map_err(|error| UsageError::new(format!("{}: {error}", directory.display())))?;
+        Ok(TestTarget { directory, storage, unit })
     }
-    let default = Some(configuration.setup.run_time).filter(|time| time.0 > 0);
-    let run_time = place.time.or(default).unwrap_or(Nanos(5 * Nanos::SECOND.0));
-    let terms = IometerTerms {
-        test: name.to_owned(),
-        patterns,
-        points,
-        size,
-        run_time,
-        ramp: configuration.setup.ramp,
-    };
-    let control = Control::new(signals::interrupt_flag()?);
-    let each = run_time.0.saturating_add(terms.ramp.0);
+}
+
+fn measure(
+    place: &PlaceArgs,
+    target: TestTarget,
+    terms: &IometerTerms,
+    before: Option<&Run>,
+    control: &Control,
+) -> anyhow::Result<Run> {
+    let TestTarget { directory, storage, unit } = target;
+    let each = terms.run_time.0.saturating_add(terms.ramp.0);
     let duration = Nanos(each.saturating_mul(terms.points.len() as u64));
-    let planned = Iometer::new(&terms, IometerAccess { backend: BackendKind::Sync, direct: false });
+    let unit = unit.unwrap_or(Bytes(1));
+    let access = |backend, direct| IometerAccess { backend, direct, unit };
+    let planned = Iometer::new(terms, access(BackendKind::Sync, false));
     let plan = place.writes.plan(planned.steps(), &storage, place.output.view.quiet)?;
-    let mut session = setup::begin(storage, Some(&directory), &place.output, duration, &control)?;
+    let mut session = setup::begin(storage, Some(&directory), &place.output, duration, control)?;
     session.plan_writes(&plan);
-    session.conclude(Concluded::of(&RunRequest::new("iometer", name)));
-    session.conclude(Concluded::of(&terms));
+    session.conclude(Concluded::of(&RunRequest::new("iometer", terms.test.as_str())));
+    session.conclude(Concluded::of(terms));
+    if let Some(beside) = before.and_then(iolite_report::iometer::beside) {
+        session.conclude(Concluded::of(&beside));
+    }
     let (direct, backend) = (session.takes_direct_io()?, session.many_in_flight());
-    let failure =
-        session.drive(&mut Iometer::new(&terms, IometerAccess { backend, direct }), &mut Bare).err();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, place.output.format())?;
-    output::failure(&run, place.output.view.quiet);
-    Ok(exit::of_run(&run))
+    let failure = session.drive(&mut Iometer::new(terms, access(backend, direct)), &mut Bare).err();
+    Ok(session.end(ending(failure, control)))
 }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use iolite_db::DatabaseUrl;
-use iolite_engine::{Control, NamedDevice, Overwriting, remove_leftovers};
+use iolite_engine::{Control, EngineError, NamedDevice, Overwriting, Scratch, remove_leftovers};
 use iolite_model::{Bytes, JobTask, Nanos, RunInfo, Storage, Task, View};
 use iolite_report::prometheus::Prometheus;
 use iolite_report::{Live, LiveKind, Screen};
@@ -123,6 +123,20 @@ pub(crate) fn directory(path: &Path) -> anyhow::Result<PathBuf> {
             format!("{} is not a directory: specify a directory for the test files", path.display());
         Err(UsageError::new(message).into())
     }
+}
+
+/// The smallest size and alignment of direct I/O on files in a directory; `None` where it does not work. Tried with a file in a
+/// scratch directory, before a run begins.
+///
+/// # Errors
+/// No file can be created there.
+pub(crate) fn direct_unit(directory: &Path) -> anyhow::Result<Option<Bytes>> {
+    let id = run_info(Storage::default()).id;
+    let mut scratch = Scratch::create(directory, &id)?;
+    scratch.claim(iolite_sys::file::PROBE.as_ref())?;
+    let unit = iolite_sys::file::direct_unit(scratch.path())
+        .map_err(|source| EngineError::Scratch { directory: directory.to_owned(), source })?;
+    Ok(unit.map(|unit| Bytes(unit.into())))
 }
 
 /// Where results go: as asked, or into the user's database; the reason where there is no place for that.

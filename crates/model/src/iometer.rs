@@ -1,8 +1,11 @@
 //! Iometer's access specifications, and what a run of them was asked for.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::concluded::Conclusion;
+use crate::record::RunId;
 use crate::units::{Bytes, Nanos};
 
 /// An access specification: what a worker does.
@@ -77,6 +80,32 @@ pub struct IometerPoint {
     pub workers: u32,
     /// Outstanding operations of each worker.
     pub depth: u32,
+}
+
+/// The figures of a run on another target, which a run of the same test is compared with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IometerBeside {
+    /// The other run.
+    pub run: RunId,
+    /// Its directory.
+    pub directory: PathBuf,
+    /// Its points.
+    pub points: Vec<IometerBesidePoint>,
+}
+
+/// A point of [`IometerBeside`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct IometerBesidePoint {
+    /// Number of the point, from 1.
+    pub number: u64,
+    /// Operations per second.
+    pub operations_per_second: f64,
+    /// Bytes per second.
+    pub bytes_per_second: f64,
+}
+
+impl Conclusion for IometerBeside {
+    const KIND: &'static str = "iometer-beside";
 }
 
 impl Conclusion for IometerTerms {

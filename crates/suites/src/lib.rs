@@ -29,7 +29,7 @@ pub use classic::{Classic, ClassicError, ClassicPreparation, ClassicRequest, Cla
 pub use database::{DatabaseState, database_warnings, small_database};
 pub use durability_check::{DurabilityCheck, DurabilityStep};
 pub use iolite_stats::{SteadyRule, SteadyWatch, SteadyWindow};
-pub use iometer::{Iometer, IometerAccess};
+pub use iometer::{Iometer, IometerAccess, IometerError};
 pub use job_list::JobList;
 pub use latency_target::{
     LatencyConclusion, LatencyFailure, LatencyFound, LatencyProcedure, LatencySearch, LatencyStep,

@@ -241,21 +241,41 @@ pub const PROBE: &str = "direct-io-probe";
 /// # Errors
 /// The directory does not let a file be made.
 pub fn direct_io_works(directory: &Path) -> io::Result<bool> {
+    direct_unit(directory).map(|unit| unit.is_some())
+}
+
+/// The smallest size and alignment of direct I/O on files in this directory, in bytes; `None` where it does not work. Tried with
+/// a file of its own, which is gone afterwards: what file systems report of it (statx) is newer than many kernels.
+///
+/// # Errors
+/// The directory does not let a file be made.
+pub fn direct_unit(directory: &Path) -> io::Result<Option<u32>> {
     use std::os::unix::fs::FileExt;
     let path = directory.join(PROBE);
     let file = match create_new(&path, true) {
         Ok(file) => file,
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(false),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(None),
         Err(error) => return Err(error),
     };
     let mut buffer = crate::buffer::AlignedBuffer::new(crate::buffer::ALIGNMENT)?;
-    let tried =
-        file.write_all_at(buffer.as_slice(), 0).and_then(|()| file.read_exact_at(buffer.as_mut_slice(), 0));
+    let written = file.write_all_at(buffer.as_slice(), 0);
+    // From the smallest logical block of any device up to the size of the buffer; the last begins at the start.
+    let whole = buffer.as_slice().len();
+    let mut tried = written.map(|()| None);
+    let mut size = 512;
+    while size <= whole && matches!(tried, Ok(None)) {
+        let part = buffer.as_mut_slice().get_mut(..size).unwrap_or_default();
+        tried = match file.read_exact_at(part, (whole - size) as u64) {
+            Ok(()) => Ok(u32::try_from(size).ok()),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(None),
+            Err(error) => Err(error),
+        };
+        size *= 2;
+    }
     std::fs::remove_file(&path)?;
     match tried {
-        Ok(()) => Ok(true),
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(false),
-        Err(error) => Err(error),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(None),
+        tried => tried,
     }
 }
 
@@ -324,7 +344,8 @@ mod tests {
     #[test]
     fn the_probe_for_direct_io_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        direct_io_works(dir.path()).unwrap();
+        let unit = direct_unit(dir.path()).unwrap();
+        assert!(unit.is_none_or(|unit| unit >= 512 && unit.is_power_of_two()), "{unit:?}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 

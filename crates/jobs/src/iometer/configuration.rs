@@ -2,6 +2,8 @@
 
 use iolite_model::{AccessSpec, Bytes, IometerPoint, Nanos};
 
+use super::error::IcfError;
+
 /// A configuration: a test and who does it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Configuration {
@@ -27,14 +29,28 @@ impl Configuration {
     }
 
     /// The points of the test: each specification of the first worker that has any, with the loads that the test type asks for.
-    pub fn points(&self) -> Vec<IometerPoint> {
-        let all = self.managers.iter().flat_map(|manager| &manager.workers);
-        let workers: Vec<&Worker> = all.filter(|worker| !worker.specs.is_empty()).collect();
-        let Some(first) = workers.first() else { return Vec::new() };
+    ///
+    /// # Errors
+    /// The test asks for something that one test file can't give: several targets, or a place on the disk.
+    pub fn points(&self) -> Result<Vec<IometerPoint>, IcfError> {
+        let workers = self.busy();
+        let Some(first) = workers.first() else { return Ok(Vec::new()) };
         let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
+        if let Some(worker) = workers.iter().find(|worker| worker.start > 0) {
+            return Err(IcfError::Start { worker: worker.name.clone(), sector: worker.start });
+        }
         let (counts, depths) = match self.setup.kind {
-            // There is one target: the test file.
-            TestKind::Normal | TestKind::Targets => (vec![count], vec![first.depth]),
+            TestKind::Normal => (vec![count], vec![first.depth]),
+            TestKind::Targets => {
+                // Of one target each there is nothing to change.
+                if let Some(worker) = workers.iter().find(|worker| worker.targets.len() > 1) {
+                    return Err(IcfError::Targets {
+                        worker: worker.name.clone(),
+                        targets: worker.targets.len(),
+                    });
+                }
+                (vec![count], vec![first.depth])
+            }
             TestKind::Workers => (self.setup.workers.values(count), vec![first.depth]),
             TestKind::Depths => (vec![count], self.setup.depths.values(first.depth)),
         };
@@ -47,7 +63,18 @@ impl Configuration {
                 points.extend(depths.iter().map(point));
             }
         }
-        points
+        Ok(points)
+    }
+
+    /// Bytes of a target that the test uses: those of the first worker that has a specification; `None` for all.
+    pub fn size(&self) -> Option<Bytes> {
+        self.busy().first().and_then(|worker| worker.size())
+    }
+
+    /// The workers that have a specification.
+    fn busy(&self) -> Vec<&Worker> {
+        let all = self.managers.iter().flat_map(|manager| &manager.workers);
+        all.filter(|worker| !worker.specs.is_empty()).collect()
     }
 }
 

@@ -4,12 +4,14 @@
 //! into [`Configuration`], which holds what disk tests need; printing it gives a file that is read into the same again.
 
 mod configuration;
+mod error;
 mod parse;
 mod print;
 mod standard;
 
 pub use configuration::{Configuration, Cycle, Manager, Setup, TestKind, Worker};
-pub use parse::{IcfError, parse};
+pub use error::IcfError;
+pub use parse::parse;
 pub use print::print;
 pub use standard::{PATTERNS, patterns, standard};
 

@@ -3,6 +3,7 @@
 use iolite_model::{AccessLine, AccessSpec, Bytes, Nanos};
 
 use super::configuration::{Configuration, Cycle, Manager, TestKind, Worker};
+use super::error::IcfError;
 
 /// Lines of an access specification at most, as in Iometer.
 const LINES: usize = 100;
@@ -12,55 +13,6 @@ const SECONDS: &str = "a number of seconds, at most 584 years";
 
 /// Bytes of a configuration file at most.
 const LARGEST: usize = 16 << 20;
-
-/// Why a text is no configuration that can be run.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum IcfError {
-    /// It does not begin as these files do.
-    #[error("not an Iometer configuration file: the first line is not `Version` with a number")]
-    NoVersion,
-    /// It is too large.
-    #[error("the file is larger than 16 MiB, the maximum for an Iometer configuration file")]
-    TooLarge,
-    /// A value can't be read.
-    #[error("line {line}: `{text}`: {expected}")]
-    Value {
-        /// Which, from 1.
-        line: usize,
-        /// What stands there.
-        text: String,
-        /// What should.
-        expected: &'static str,
-    },
-    /// A worker measures the network.
-    #[error(
-        "line {line}: worker `{worker}` is of type {kind}: iolite measures disks only; remove network workers from the file"
-    )]
-    Network {
-        /// Which, from 1.
-        line: usize,
-        /// Its name.
-        worker: String,
-        /// Its type.
-        kind: String,
-    },
-    /// A worker's specification is not in the file.
-    #[error("worker `{worker}` has the access specification `{spec}`, which the file does not define")]
-    NoSpec {
-        /// The worker's name.
-        worker: String,
-        /// The specification's.
-        spec: String,
-    },
-    /// The shares of a specification's lines are no whole.
-    #[error("access specification `{spec}`: the shares of its lines add up to {sum} %, not 100 %")]
-    Shares {
-        /// Its name.
-        spec: String,
-        /// Their sum.
-        sum: u32,
-    },
-}
 
 /// A value with the number of its line.
 #[derive(Debug, Clone, Copy)]
@@ -144,9 +96,9 @@ impl Reader {
             "ramp up time (s)" => setup.ramp = seconds(text, text.number(SECONDS)?)?,
             heading if heading.starts_with("start") => return self.cycle(text),
             "test type" => {
-                // Kinds that change several things at once come down to the last one named.
                 let kind = TestKind::WORDS.iter().find(|(word, _)| value.eq_ignore_ascii_case(word));
-                setup.kind = kind.map_or(TestKind::Normal, |(_, kind)| *kind);
+                let unknown = || IcfError::Kind { line: text.line, kind: value.chars().take(80).collect() };
+                setup.kind = kind.ok_or_else(unknown)?.1;
             }
             heading if heading.starts_with("access specification name") => {
                 let name = value.rsplit_once(',').map_or(value, |(name, _)| name);
@@ -199,8 +151,8 @@ impl Reader {
                 .ok_or_else(|| text.error("shares are 0 to 100 %"))
         };
         let small = |value: u64| u32::try_from(value).map_err(|_| text.error(EXPECTED));
-        if size == 0 || size > Bytes::GIB.0 {
-            return Err(text.error("sizes are 1 byte to 1 GiB"));
+        if size > Bytes::GIB.0 {
+            return Err(text.error("sizes are 1 byte to 1 GiB, or 0 for an idle worker"));
         }
         let line = AccessLine {
             size: Bytes(size),
@@ -250,11 +202,18 @@ impl Reader {
     }
 
     fn finish(self) -> Result<Configuration, IcfError> {
-        let configuration = self.configuration;
-        for spec in &configuration.specs {
+        let mut configuration = self.configuration;
+        for spec in &mut configuration.specs {
+            let idle = spec.lines.iter().filter(|line| line.size.0 == 0).count();
+            if idle > 0 && idle < spec.lines.len() {
+                return Err(IcfError::PartlyIdle { spec: spec.name.clone() });
+            }
             let sum = spec.lines.iter().map(|line| u32::from(line.share)).sum();
             if !spec.lines.is_empty() && sum != 100 {
                 return Err(IcfError::Shares { spec: spec.name.clone(), sum });
+            }
+            if idle > 0 {
+                spec.lines.clear();
             }
         }
         for worker in configuration.managers.iter().flat_map(|manager| &manager.workers) {

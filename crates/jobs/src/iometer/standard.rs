@@ -50,10 +50,16 @@ pub fn standard() -> Vec<AccessSpec> {
             specs.push(one(&format!("{shown}; {reads}% Read; {random}% random"), size, reads, random));
         }
     }
+    for (reads, random) in SHARES {
+        let name = format!("4 KiB aligned; {reads}% Read; {random}% random");
+        let line = AccessLine { align: Bytes(4096), ..AccessLine::of(4096, reads, random) };
+        specs.push(AccessSpec { name, lines: vec![line] });
+    }
     for (shown, size) in [("64 KiB", 65_536), ("256 KiB", 262_144)] {
         specs.push(one(&format!("{shown}; 100% Read; 0% random"), size, 100, 0));
         specs.push(one(&format!("{shown}; 0% Read; 0% random"), size, 0, 0));
     }
+    specs.push(all_in_one());
     specs.push(file_server());
     specs.push(one("Database", 8192, 67, 100));
     specs.push(web_server());
@@ -66,6 +72,18 @@ pub fn standard() -> Vec<AccessSpec> {
 fn sizes(name: &str, reads: u8, sizes: &[(u64, u8)]) -> AccessSpec {
     let line = |&(size, share): &(u64, u8)| AccessLine { share, ..AccessLine::of(size, reads, 100) };
     AccessSpec { name: name.to_owned(), lines: sizes.iter().map(line).collect() }
+}
+
+/// All sizes and shares at once. 100 % do not divide into 28 lines: the first ones have 4 %, the others 3 %.
+fn all_in_one() -> AccessSpec {
+    let mixes = SIZES.iter().flat_map(|&(size, _)| SHARES.map(|(reads, random)| (size, reads, random)));
+    let mut lines: Vec<AccessLine> =
+        mixes.map(|(size, reads, random)| AccessLine::of(size, reads, random)).collect();
+    let (whole, rest) = (100 / lines.len().max(1), 100 % lines.len().max(1));
+    for (index, line) in lines.iter_mut().enumerate() {
+        line.share = u8::try_from(whole + usize::from(index < rest)).unwrap_or(u8::MAX);
+    }
+    AccessSpec { name: "All in one".into(), lines }
 }
 
 fn file_server() -> AccessSpec {

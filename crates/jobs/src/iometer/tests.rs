@@ -103,6 +103,12 @@ fn what_can_not_be_run_is_refused_with_its_place() {
     assert!(error.contains("`Worker 1` is of type NETWORK,TCP") && error.contains("disks only"), "{error}");
     let cases = [
         ("90,67,100", "90,167,100", "shares are 0 to 100 %"),
+        (
+            "CYCLE_OUTSTANDING_IOS",
+            "CYCLE_OUTSTANDING_IOS_AND_TARGETS",
+            "type `CYCLE_OUTSTANDING_IOS_AND_TARGETS` is not",
+        ),
+        ("\t65536,10", "\t0,10", "line of size 0 (idle) cannot be combined"),
         ("65536,10", "65536,20", "add up to 110 %"),
         ("\t8192,90,67,100,0,1,0,0", "\t8192,90", "eight numbers"),
         ("Version 1.1.0 \n'TEST", "TEST", "not an Iometer configuration"),
@@ -205,13 +211,42 @@ fn a_test_has_a_point_for_each_specification_and_load() {
     let spec = |name: &str| AccessSpec { name: name.into(), ..standard()[0].clone() };
     let specs = vec![spec("a"), spec("b")];
     let alone = Configuration::alone(specs.clone(), 3, 0);
-    let points = alone.points();
+    let points = alone.points().unwrap();
     let loads: Vec<_> = points.iter().map(|point| (&*point.spec.name, point.workers, point.depth)).collect();
     assert_eq!(loads, [("a", 3, 1), ("b", 3, 1)]);
     let depths = Cycle { start: 1, end: Some(8), step: 2, exponential: true };
     let setup = Setup { kind: TestKind::Depths, depths, ..Setup::default() };
     let cycled = Configuration { setup, ..Configuration::alone(specs, 1, 4) };
-    let depths: Vec<u32> = cycled.points().iter().map(|point| point.depth).collect();
+    let depths: Vec<u32> = cycled.points().unwrap().iter().map(|point| point.depth).collect();
     assert_eq!(depths, [1, 2, 4, 8, 1, 2, 4, 8]);
-    assert_eq!(Configuration::default().points(), []);
+    assert_eq!(Configuration::default().points().unwrap(), []);
+}
+
+#[test]
+fn a_worker_of_size_0_is_idle_and_uses_what_the_file_says_of_its_disk() {
+    let idle = EXAMPLE.replace("\t65536,10,100,0,5,4,4096,0\n", "").replace("\t8192,90,", "\t0,100,");
+    let read = parse(&idle).unwrap();
+    assert_eq!(read.specs[0].lines, []);
+    assert_eq!(parse(&print(&read)).unwrap(), read);
+    assert_eq!(read.size(), Some(Bytes::MIB));
+    assert_eq!(Configuration::alone(standard(), 1, 1).size(), None);
+}
+
+#[test]
+fn what_one_test_file_can_not_give_is_refused_by_name() {
+    let refused = |text: &str| parse(text).unwrap().points().unwrap_err().to_string();
+    assert!(refused(EXAMPLE).contains("`Worker 1` starts at disk sector 64"), "{}", refused(EXAMPLE));
+    let whole = EXAMPLE.replace("2048,64", "2048,0").replace("CYCLE_OUTSTANDING_IOS", "CYCLE_TARGETS");
+    // One target is all that there is: nothing changes.
+    assert_eq!(parse(&whole).unwrap().points().unwrap().len(), 1);
+    let target = "'Target\n\t/data\n'Target type\n\tDISK\n'End target\n";
+    let two = refused(&whole.replace(target, &target.repeat(2)));
+    assert!(two.contains("(worker `Worker 1` has 2)") && two.contains("specify NORMAL"), "{two}");
+}
+
+#[test]
+fn all_in_one_has_a_line_for_each_size_and_share() {
+    let all = standard().into_iter().find(|spec| spec.name == "All in one").unwrap();
+    assert_eq!(all.lines.len(), 28);
+    assert_eq!(all.lines.iter().filter(|line| line.share == 4).count(), 16);
 }

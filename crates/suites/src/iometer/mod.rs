@@ -2,7 +2,7 @@
 
 use iolite_model::{
     Access, AccessLine, Arrival, BackendKind, Bytes, FileTarget, FileTask, Flow, IometerPoint, IometerTerms,
-    Mix, Nanos, SizeLaw, Sizes, Stop, Target, Task, WeightedSize,
+    Jumps, Mix, Nanos, SizeLaw, Sizes, Stop, Target, Task, WeightedSize,
 };
 use iolite_results::Run;
 
@@ -13,9 +13,6 @@ const FILE: &str = "iobw.tst";
 
 /// Bytes of the operations that fill it.
 const BULK: Bytes = Bytes(1 << 20);
-
-/// Bytes of a sector: what offsets are multiples of where a line has its own alignment.
-const SECTOR: u64 = 512;
 
 /// A test of access specifications as a procedure.
 #[derive(Debug, Clone)]
@@ -30,6 +27,25 @@ pub struct IometerAccess {
     pub backend: BackendKind,
     /// Past the page cache, as Iometer does.
     pub direct: bool,
+    /// What sizes and offsets are multiples of: the unit of direct I/O, otherwise a byte.
+    pub unit: Bytes,
+}
+
+/// Why the storage can't run a specification.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "access specification `{spec}` has {what} of {bytes} bytes, but direct I/O on this storage uses multiples of {unit} bytes: use \
+     specifications with larger sizes, or a device with smaller logical blocks"
+)]
+pub struct IometerError {
+    /// Name of the specification.
+    pub spec: String,
+    /// What is no multiple: `operations` or `offsets`.
+    pub what: &'static str,
+    /// How large it is.
+    pub bytes: u64,
+    /// The unit.
+    pub unit: u64,
 }
 
 impl Iometer {
@@ -44,6 +60,24 @@ impl Iometer {
                 .filter(|tasks| !tasks.is_empty()),
         );
         Iometer { ahead: steps.into_iter() }
+    }
+
+    /// Checks sizes and alignments against the unit of direct I/O.
+    ///
+    /// # Errors
+    /// The first that is no multiple.
+    pub fn check(terms: &IometerTerms, unit: Bytes) -> Result<(), IometerError> {
+        let unit = unit.0.max(1);
+        for point in &terms.points {
+            for line in point.spec.lines.iter().filter(|line| line.share > 0) {
+                for (what, bytes) in [("operations", line.size.0), ("offsets", line.align.0)] {
+                    if !bytes.is_multiple_of(unit) {
+                        return Err(IometerError { spec: point.spec.name.clone(), what, bytes, unit });
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The tasks that are left, those that start together in one slice.
@@ -93,7 +127,7 @@ fn tasks(terms: &IometerTerms, point: &IometerPoint, number: usize, access: Iome
         task(terms, point, *line, point.task_name(number, index + 1), access)
     };
     if lines.iter().all(alike) {
-        let sizes = (lines.len() > 1).then(|| split(&lines));
+        let sizes = (lines.len() > 1).then(|| split(&lines, access.unit));
         let mut task = base(first, 0);
         task.block = lines.iter().map(|line| line.size).max().unwrap_or(first.size);
         task.sizes = sizes.or(task.sizes);
@@ -102,21 +136,28 @@ fn tasks(terms: &IometerTerms, point: &IometerPoint, number: usize, access: Iome
     let group = u32::try_from(number).unwrap_or(u32::MAX);
     let with_share = |(index, line): (usize, &AccessLine)| {
         let flow = Some(Flow { group, weight: u32::from(line.share), pause: Nanos(0) });
-        Task::File(FileTask { flow, group: Some(point.spec.name.clone()), ..base(line, index) })
+        // With one seed for all, the lines would access the same places.
+        let seed = index as u64 + 1;
+        Task::File(FileTask { flow, group: Some(point.spec.name.clone()), seed, ..base(line, index) })
     };
     lines.iter().enumerate().map(with_share).collect()
 }
 
 /// The sizes of lines by their shares.
-fn split(lines: &[AccessLine]) -> Sizes {
+fn split(lines: &[AccessLine], unit: Bytes) -> Sizes {
     let weighted = |line: &AccessLine| WeightedSize { size: line.size, percent: f64::from(line.share) };
     let law = SizeLaw::Split(lines.iter().map(weighted).collect());
-    let align = lines.first().map_or(SECTOR, alignment);
-    Sizes { reads: law.clone(), writes: law.clone(), trims: law, alignment: Bytes(align) }
+    let alignment = lines.first().map_or(unit, |line| line.align).max(unit).max(Bytes(1));
+    Sizes { reads: law.clone(), writes: law.clone(), trims: law, alignment }
 }
 
-fn alignment(line: &AccessLine) -> u64 {
-    if line.align.0 == 0 { SECTOR } else { line.align.0 }
+/// Where the operations of a line go.
+fn order(random: u8) -> Access {
+    match random {
+        0 => Access::Sequential,
+        100.. => Access::Random,
+        percent => Access::Jumps(Box::new(Jumps { percent, ..Jumps::default() })),
+    }
 }
 
 fn task(
@@ -126,13 +167,7 @@ fn task(
     name: String,
     access: IometerAccess,
 ) -> FileTask {
-    let fixed = SizeLaw::Fixed(line.size);
-    let own = Sizes {
-        reads: fixed.clone(),
-        writes: fixed.clone(),
-        trims: fixed,
-        alignment: Bytes(alignment(&line)),
-    };
+    let own = Sizes::alike(SizeLaw::Fixed(line.size), line.align);
     let workers = point.workers.max(1);
     let depth = point.depth.max(1);
     FileTask {
@@ -145,12 +180,7 @@ fn task(
             0 => Mix::Write,
             percent => Mix::ReadPercent(percent),
         },
-        access: match line.random {
-            0 => Access::Sequential,
-            100.. => Access::Random,
-            // So many in a row that one in each run is at a random place.
-            percent => Access::Runs { blocks: (100.0 / f64::from(percent)).round().max(1.0) as u64 },
-        },
+        access: order(line.random),
         block: line.size,
         // Without an alignment of its own a line's offsets are multiples of its size.
         sizes: (line.align.0 > 0).then_some(own),
@@ -177,7 +207,8 @@ mod tests {
     use super::*;
     use iolite_model::AccessSpec;
 
-    const ACCESS: IometerAccess = IometerAccess { backend: BackendKind::Threads, direct: true };
+    const ACCESS: IometerAccess =
+        IometerAccess { backend: BackendKind::Threads, direct: true, unit: Bytes(512) };
 
     fn tasks_of(lines: Vec<AccessLine>) -> Vec<FileTask> {
         let spec = AccessSpec { name: "spec".into(), lines };
@@ -221,7 +252,65 @@ mod tests {
         let line = AccessLine { delay: 5, burst: 3, ..AccessLine::of(4096, 100, 25) };
         let [task] = <[FileTask; 1]>::try_from(tasks_of(vec![line])).unwrap();
         assert!(matches!(task.arrival, Arrival::ThinkTime { pause: Nanos(5_000_000), operations: 3, .. }));
-        assert_eq!(task.access, Access::Runs { blocks: 4 });
+        assert_eq!(task.access, order(25));
         assert_eq!(tasks_of(Vec::new()), []);
+    }
+
+    /// Shares of the operations that do not follow the one before, as the workload draws them.
+    fn jumping(task: &FileTask, size: impl Fn(u32) -> u64) -> f64 {
+        let mut stream = iolite_workload::OpStream::new(task, 0).unwrap();
+        let drawn: Vec<(u64, u32)> = (0..20_001)
+            .map(|_| {
+                let op = stream.next_op();
+                (op.offset, op.length)
+            })
+            .collect();
+        let jumps = drawn.windows(2).filter(|pair| pair[1].0 != pair[0].0 + size(pair[0].1));
+        jumps.count() as f64 / (drawn.len() - 1) as f64
+    }
+
+    /// 20,000 operations: five standard deviations of a share are below 0.018. Reads and writes follow each other; so do
+    /// operations of different sizes and alignments, and those of a line among others.
+    #[test]
+    fn the_share_of_random_operations_is_the_one_that_was_asked_for() {
+        for random in [10, 25, 60, 80, 99] {
+            let line = |size, share| AccessLine { share, ..AccessLine::of(size, 60, random) };
+            let aligned = AccessLine { align: Bytes(4096), ..line(8192, 50) };
+            let alone = tasks_of(vec![line(4096, 100)]);
+            let sizes = tasks_of(vec![line(512, 50), line(4096, 50)]);
+            let among = tasks_of(vec![line(4096, 50), AccessLine { reads: 10, ..aligned }]);
+            assert_eq!((alone.len(), sizes.len(), among.len()), (1, 1, 2));
+            for task in [alone, sizes, among].concat() {
+                let found = jumping(&task, u64::from);
+                assert!((found - f64::from(random) / 100.0).abs() < 0.018, "{random} %: {found} of {task:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_and_alignments_that_direct_io_can_not_do_are_refused_by_name() {
+        let terms = |line| IometerTerms {
+            test: String::new(),
+            patterns: false,
+            points: vec![IometerPoint {
+                spec: AccessSpec { name: "small".into(), lines: vec![line] },
+                workers: 1,
+                depth: 1,
+            }],
+            size: Bytes::GIB,
+            run_time: Nanos::SECOND,
+            ramp: Nanos(0),
+        };
+        let small = terms(AccessLine::of(2048, 100, 0));
+        assert_eq!(Iometer::check(&small, Bytes(512)), Ok(()));
+        assert_eq!(Iometer::check(&small, Bytes(1)), Ok(()));
+        let refused = Iometer::check(&small, Bytes(4096)).unwrap_err().to_string();
+        assert!(
+            refused.contains("`small` has operations of 2048 bytes") && refused.contains("of 4096"),
+            "{refused}"
+        );
+        let aligned = terms(AccessLine { align: Bytes(512), ..AccessLine::of(8192, 100, 100) });
+        let refused = Iometer::check(&aligned, Bytes(4096)).unwrap_err().to_string();
+        assert!(refused.contains("offsets of 512 bytes"), "{refused}");
     }
 }

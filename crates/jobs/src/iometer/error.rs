@@ -1,0 +1,91 @@
+//! What a configuration file can't be run for.
+
+/// Why a text is no configuration that can be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IcfError {
+    /// It does not begin as these files do.
+    #[error("not an Iometer configuration file: the first line is not `Version` with a number")]
+    NoVersion,
+    /// It is too large.
+    #[error("the file is larger than 16 MiB, the maximum for an Iometer configuration file")]
+    TooLarge,
+    /// A value can't be read.
+    #[error("line {line}: `{text}`: {expected}")]
+    Value {
+        /// Which, from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+        /// What should.
+        expected: &'static str,
+    },
+    /// A worker measures the network.
+    #[error(
+        "line {line}: worker `{worker}` is of type {kind}: iolite measures disks only; remove network workers from the file"
+    )]
+    Network {
+        /// Which, from 1.
+        line: usize,
+        /// Its name.
+        worker: String,
+        /// Its type.
+        kind: String,
+    },
+    /// A worker's specification is not in the file.
+    #[error("worker `{worker}` has the access specification `{spec}`, which the file does not define")]
+    NoSpec {
+        /// The worker's name.
+        worker: String,
+        /// The specification's.
+        spec: String,
+    },
+    /// The shares of a specification's lines are no whole.
+    #[error("access specification `{spec}`: the shares of its lines add up to {sum} %, not 100 %")]
+    Shares {
+        /// Its name.
+        spec: String,
+        /// Their sum.
+        sum: u32,
+    },
+    /// Some lines of a specification are idle.
+    #[error(
+        "access specification `{spec}`: a line of size 0 (idle) cannot be combined with other lines: remove it, or specify a delay"
+    )]
+    PartlyIdle {
+        /// Its name.
+        spec: String,
+    },
+    /// The test type is not supported.
+    #[error(
+        "line {line}: test type `{kind}` is not supported: specify NORMAL, CYCLE_WORKERS or CYCLE_OUTSTANDING_IOS, and one file for \
+         each value of anything else that changes"
+    )]
+    Kind {
+        /// Which, from 1.
+        line: usize,
+        /// What stands there.
+        kind: String,
+    },
+    /// The number of targets changes.
+    #[error(
+        "test type CYCLE_TARGETS changes the number of targets (worker `{worker}` has {targets}), but iolite creates one test file: \
+         specify NORMAL, and run the file on each directory"
+    )]
+    Targets {
+        /// The worker's name.
+        worker: String,
+        /// Its targets.
+        targets: usize,
+    },
+    /// A worker begins at a place on the disk.
+    #[error(
+        "worker `{worker}` starts at disk sector {sector}, but the file system decides where iolite's test file is on the disk: \
+         specify starting sector 0"
+    )]
+    Start {
+        /// The worker's name.
+        worker: String,
+        /// The sector.
+        sector: u64,
+    },
+}

@@ -1,0 +1,164 @@
+//! The figures of a point: of all its lines together, as they ran together.
+
+use iolite_model::{
+    CacheStamp, IometerBeside, IometerBesidePoint, IometerPoint, IometerTerms, Nanos, OpKind, Quantile, Usage,
+};
+use iolite_results::Run;
+use iolite_stats::{Direction, Estimate, Histogram, PhaseResult};
+
+/// The kinds of operations that access specifications have.
+const KINDS: [OpKind; 2] = [OpKind::Read, OpKind::Write];
+
+/// What came of a point. Where there are three values: of all operations, of reads, of writes.
+pub(super) struct Figures<'a> {
+    /// Number of the point, from 1.
+    pub(super) number: usize,
+    pub(super) point: &'a IometerPoint,
+    /// Operations and bytes per second.
+    pub(super) rates: [f64; 3],
+    pub(super) bytes_per_second: [f64; 3],
+    /// Rate of all operations with its interval within the run.
+    pub(super) rate: Estimate,
+    /// Mean response times in nanoseconds.
+    pub(super) means: [f64; 3],
+    pub(super) longest: [Nanos; 3],
+    /// Response times of all operations.
+    pub(super) response: Histogram,
+    pub(super) operations: [u64; 3],
+    pub(super) bytes: [u64; 3],
+    pub(super) errors: [u64; 3],
+    /// CPU time of this program in percent of one CPU: in user mode, in the kernel.
+    pub(super) cpu: [f64; 2],
+    /// Of the line with the most operations.
+    pub(super) stamp: CacheStamp,
+}
+
+impl Figures<'_> {
+    /// The 99th percentile of all response times, where there are enough of them.
+    pub(super) fn p99(&self) -> Option<Nanos> {
+        let share = Quantile(0.99);
+        Estimate::resolves(share, self.response.count()).then(|| self.response.quantile(share))
+    }
+}
+
+/// The figures of the points that have run, in order.
+pub(super) fn all<'a>(run: &Run, terms: &'a IometerTerms) -> Vec<Figures<'a>> {
+    let points = terms.points.iter().enumerate();
+    points.filter_map(|(index, point)| of_point(run, index + 1, point)).collect()
+}
+
+fn of_point<'a>(run: &Run, number: usize, point: &'a IometerPoint) -> Option<Figures<'a>> {
+    let lines = point.spec.lines.len().max(1);
+    let named = |line| {
+        let name = point.task_name(number, line);
+        run.phases.iter().find(move |phase| phase.info.task.name() == name)
+    };
+    let phases: Vec<&PhaseResult> = (1..=lines).filter_map(named).collect();
+    let seconds = phases.iter().map(|phase| phase.totals.measured).max()? as f64 / 1e9;
+    let per_second =
+        |all: [u64; 3]| all.map(|value| if seconds > 0.0 { value as f64 / seconds } else { 0.0 });
+    let operations = sums(&phases, |phase, kind| phase.totals.operations(kind));
+    let bytes = sums(&phases, |phase, kind| phase.totals.bytes(kind));
+    let used = phases.iter().filter_map(|phase| run.of_phase::<Usage>(phase.info.index));
+    let [user, system] =
+        used.fold([0, 0], |[user, system], usage| [user + usage.user.0, system + usage.system.0]);
+    let percent = |used: u64| if seconds > 0.0 { used as f64 / 1e7 / seconds } else { 0.0 };
+    let mut response = Histogram::default();
+    for (phase, kind) in phases.iter().flat_map(|phase| KINDS.map(|kind| (phase, kind))) {
+        if let Some(own) = phase.totals.response(kind) {
+            response.merge(own);
+        }
+    }
+    let busiest =
+        phases.iter().max_by_key(|phase| sums(&[phase], |phase, kind| phase.totals.operations(kind))[0])?;
+    Some(Figures {
+        number,
+        point,
+        rates: per_second(operations),
+        bytes_per_second: per_second(bytes),
+        rate: rate(&phases),
+        means: means(&phases, operations),
+        longest: longest(&phases),
+        response,
+        operations,
+        bytes,
+        errors: sums(&phases, |phase, kind| phase.totals.errors(kind)),
+        cpu: [percent(user), percent(system)],
+        stamp: busiest.end.cache.stamp(),
+    })
+}
+
+/// Of all kinds, reads and writes.
+fn sums(phases: &[&PhaseResult], of: impl Fn(&PhaseResult, OpKind) -> u64) -> [u64; 3] {
+    let [reads, writes] =
+        KINDS.map(|kind| phases.iter().map(|phase| of(phase, kind)).fold(0, u64::saturating_add));
+    [reads.saturating_add(writes), reads, writes]
+}
+
+fn means(phases: &[&PhaseResult], operations: [u64; 3]) -> [f64; 3] {
+    let sum = |kind| -> f64 {
+        let of = |phase: &&PhaseResult| {
+            let mean = phase.summary(kind).map_or(0.0, |summary| summary.mean.value);
+            mean * phase.totals.operations(kind) as f64
+        };
+        phases.iter().map(of).sum()
+    };
+    let [reads, writes] = KINDS.map(sum);
+    let mean = |(sum, count): (f64, u64)| if count > 0 { sum / count as f64 } else { 0.0 };
+    let [all, read, write] = operations;
+    [(reads + writes, all), (reads, read), (writes, write)].map(mean)
+}
+
+fn longest(phases: &[&PhaseResult]) -> [Nanos; 3] {
+    let of =
+        |kind| phases.iter().filter_map(|phase| Some(phase.summary(kind)?.max)).max().unwrap_or(Nanos(0));
+    let [read, write] = KINDS.map(of);
+    [read.max(write), read, write]
+}
+
+/// The lines ran together: their intervals are those of one series.
+fn rate(phases: &[&PhaseResult]) -> Estimate {
+    let mut series: Vec<(f64, f64)> = Vec::new();
+    for phase in phases {
+        for (index, point) in phase.totals.series.iter().enumerate() {
+            let operations: u64 = KINDS.iter().map(|kind| point.operations[*kind]).sum();
+            match series.get_mut(index) {
+                Some((seconds, count)) => {
+                    *seconds = seconds.max(point.seconds);
+                    *count += operations as f64;
+                }
+                None => series.push((point.seconds, operations as f64)),
+            }
+        }
+    }
+    Estimate::rate(&series, Direction::HigherIsBetter)
+}
+
+/// Best by worst of operations and bytes per second; `None` with fewer than two points that did anything.
+pub(super) fn ratios(figures: &[Figures<'_>]) -> Option<[f64; 2]> {
+    let ratio = |of: fn(&Figures<'_>) -> f64| best_by_worst(figures.iter().map(of));
+    Some([ratio(|it| it.rates[0])?, ratio(|it| it.bytes_per_second[0])?])
+}
+
+/// The largest value by the smallest above zero.
+pub(super) fn best_by_worst(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.filter(|value| *value > 0.0).collect();
+    let best = values.iter().copied().fold(0.0, f64::max);
+    let worst = values.iter().copied().reduce(f64::min).filter(|_| values.len() > 1)?;
+    Some(best / worst)
+}
+
+/// What a run on another target is compared with; `None` for a run that is no test of access specifications.
+pub fn beside(run: &Run) -> Option<IometerBeside> {
+    let terms: IometerTerms = run.concluded().last()?;
+    let points = all(run, &terms).into_iter().map(|it| IometerBesidePoint {
+        number: it.number as u64,
+        operations_per_second: it.rates[0],
+        bytes_per_second: it.bytes_per_second[0],
+    });
+    Some(IometerBeside {
+        run: run.info.id.clone(),
+        directory: run.info.storage.directory.clone(),
+        points: points.collect(),
+    })
+}
