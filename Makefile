@@ -62,4 +62,4 @@ dist:
 needs:
 	@.ci/needs sqlite3:sqlite3 losetup:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs fio:fio rsvg-convert:librsvg2-bin \
 	    /usr/share/doc/fio/examples:fio-examples python3:python3-venv \
-	    /usr/lib/postgresql:postgresql mariadbd:mariadb-server /usr/share/doc/fis-gtm:fis-gtm chromium:chromium
+	    /usr/lib/postgresql:postgresql mariadbd:mariadb-server /usr/share/doc/fis-gtm:fis-gtm chromium:chromium bon_csv2html:bonnie++
