@@ -260,6 +260,12 @@ pub(crate) enum ChartKind {
     Pressure,
     /// Dirty pages, pages under write-back and available memory over time
     Memory,
+    /// `iolite pts`: figures of every block size by round, until steady state
+    PtsConvergence,
+    /// `iolite pts`: measurement windows with mean, ±10 % and least squares line
+    PtsVerification,
+    /// `iolite pts`: write saturation, rate and response time over time
+    PtsSaturation,
 }
 
 impl From<ChartKind> for PlotKind {
@@ -279,6 +285,9 @@ impl From<ChartKind> for PlotKind {
             ChartKind::Devices => PlotKind::Devices,
             ChartKind::Pressure => PlotKind::Pressure,
             ChartKind::Memory => PlotKind::Memory,
+            ChartKind::PtsConvergence => PlotKind::PtsConvergence,
+            ChartKind::PtsVerification => PlotKind::PtsVerification,
+            ChartKind::PtsSaturation => PlotKind::PtsSaturation,
         }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) enum Exit {
     Failure = 1,
     /// The command line is invalid.
     Usage = 2,
-    /// A check: the storage is marginal. A run: a requested rate was not reached, or operations failed. A comparison: a condition
+    /// A check: the storage is marginal. A run: a requested rate or steady state was not reached, or operations failed. A comparison: a condition
     /// of `--fail-if` holds.
     Marginal = 3,
     /// A check: the storage is unfit. A verification: data is not what was written.
@@ -32,7 +32,7 @@ Exit codes:
     0  fit; success
     1  failure
     2  usage error: invalid command line
-    3  marginal; requested rate not reached, or operations failed; --fail-if condition holds
+    3  marginal; requested rate or steady state not reached, or operations failed; --fail-if condition holds
     4  unfit; data read differs from data written
   130  interrupted; results measured so far are stored";
 

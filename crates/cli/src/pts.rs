@@ -1,15 +1,15 @@
 //! `iolite pts`: SNIA's Solid State Storage Performance Test Specification on a device or a file.
 
 use std::fs::File;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::{Parser, ValueEnum};
 use iolite_engine::Control;
-use iolite_model::{Bytes, Concluded, Event, PtsTerms, PtsTest};
-use iolite_results::{Run, RunRequest};
-use iolite_session::{Bare, ending};
+use iolite_model::{Bytes, Concluded, Event, Filesystem, Nanos, PtsResumed, PtsTerms, PtsTest, WritePlan};
+use iolite_results::{PtsProgress, Run, RunRequest};
+use iolite_session::{Bare, Session, ending};
 use iolite_store::Store;
 use iolite_suites::{Pts, PtsAccess, PtsRequest, PtsTarget};
 use iolite_sys::device;
@@ -19,11 +19,14 @@ use crate::shared_args::OutputArgs;
 use crate::writes::WriteArgs;
 use crate::{output, setup, signals};
 
+/// Unit in which the kernel counts the blocks of a file (st_blocks, stat(2)).
+const ALLOCATION_UNIT: u64 = 512;
+
 const EXAMPLES: &str = "\
 Examples:
   Print how much would be written, and exit:
       iolite pts /dev/nvme1n1
-  A rehearsal of minutes, then all tests, which take a day:
+  A rehearsal with a hundredth of the times and sizes, then all tests, which take days:
       sudo iolite pts /dev/nvme1n1 --allow-overwrite /dev/nvme1n1 --scale 0.01
       sudo iolite pts /dev/nvme1n1 --allow-overwrite /dev/nvme1n1
   Continue after a crash or reboot:
@@ -43,11 +46,13 @@ pub(crate) struct PtsArgs {
     #[arg(long, value_name = "DEVICE|FILE")]
     pub(crate) allow_overwrite: Option<PathBuf>,
 
-    /// Tests to run, in the order of the specification [default: all]
+    /// Tests to run; their order is that of the specification [default: all]
     #[arg(long, value_name = "TEST,...", value_delimiter = ',')]
     pub(crate) tests: Vec<TestArg>,
 
-    /// Fraction of the specified times, for a rehearsal: 0.01 takes a hundredth of the time. Every output states it
+    /// Fraction of the specified times and sizes, for a rehearsal: with 0.01, each cell takes a hundredth of the time, and
+    /// preconditioning and write saturation write a hundredth of the data. The device is still purged completely. Every output
+    /// states it
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = scale)]
     pub(crate) scale: f64,
 
@@ -116,7 +121,11 @@ fn scale(text: &str) -> anyhow::Result<f64> {
 pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let found = InspectedTarget::at(&args.target)?;
     let terms = terms(&args, &found)?;
-    let allowed = allowed(&args, &terms)?;
+    let storage = iolite_observe::storage_of_target(&terms.target)?;
+    let missing = found.missing(&terms);
+    check_space(&terms, missing, &storage.filesystem)?;
+    let plan = WritePlan { space: missing, ..Pts::writes(&terms) };
+    let allowed = allowed(&args, &terms, &args.writes.limits().on(plan.clone(), &storage))?;
     let earlier = args.resume.as_deref().map(|name| earlier(&args, name, &terms)).transpose()?;
     if !args.output.view.quiet {
         output::note(&format!(
@@ -125,27 +134,39 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
         ));
     }
     let control = Control::new(signals::interrupt_flag()?);
-    let storage = iolite_observe::storage_of_target(&terms.target)?;
-    let plan = args.writes.accept(Pts::writes(&terms), &storage, args.output.view.quiet)?;
-    let mut session = setup::begin(storage, None, &args.output, terms.longest(), &control)?;
+    let plan = args.writes.accept(plan, &storage, args.output.view.quiet)?;
+    let mut session = setup::begin(storage, None, &args.output, plan.duration, &control)?;
+    if let Some(earlier) = earlier {
+        resume(&mut session, earlier);
+    }
     session.scratch().allow_overwriting(allowed);
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("pts", terms.target.display().to_string())));
     session.conclude(Concluded::of(&terms));
-    if let Some(earlier) = earlier {
-        session.take_over(earlier);
-    }
     let backend = session.many_in_flight();
     if !found.direct {
         session.warn_of_no_direct_io();
     }
     Pts::left_out(&terms, found.is_device).into_iter().for_each(|warning| session.warn(warning));
-    let mut procedure = Pts::new(terms, PtsAccess { backend, direct: found.direct });
+    let mut procedure = Pts::new(terms.clone(), PtsAccess { backend, direct: found.direct });
     let failure = session.drive(&mut procedure, &mut Bare).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.view.quiet);
-    Ok(exit::of_run(&run))
+    let is_steady = PtsProgress::of(&run, &terms).unsteady().is_empty();
+    Ok(match exit::of_run(&run) {
+        Exit::Fit if !is_steady => Exit::Marginal,
+        exit => exit,
+    })
+}
+
+/// Takes over what an earlier run has measured, and records which run that was.
+fn resume(session: &mut Session<'_>, (run, events): (Run, Vec<Event>)) {
+    let length = session.take_over(events);
+    let phases = session.history().len() as u64;
+    let ended = run.info.started_unix.0.saturating_add(length.0);
+    let idle = Nanos(session.run().info.started_unix.0.saturating_sub(ended));
+    session.conclude(Concluded::of(&PtsResumed { run: run.info.id, phases, idle }));
 }
 
 /// What there is at the target.
@@ -153,9 +174,16 @@ struct InspectedTarget {
     target: PtsTarget,
     direct: bool,
     is_device: bool,
+    /// Bytes that have blocks; of a device all.
+    allocated: Bytes,
 }
 
 impl InspectedTarget {
+    /// Bytes of the span that take space of the file system only when they are written: those of a sparse file.
+    fn missing(&self, terms: &PtsTerms) -> Bytes {
+        Bytes(terms.span.0.saturating_sub(self.allocated.0))
+    }
+
     /// Looks at a target, without opening it for writing.
     fn at(path: &Path) -> Result<InspectedTarget, UsageError> {
         let shown = path.display();
@@ -164,7 +192,8 @@ impl InspectedTarget {
         };
         let path = path.canonicalize().map_err(cannot)?;
         let file = File::open(&path).map_err(cannot)?;
-        let kind = file.metadata().map_err(cannot)?.file_type();
+        let metadata = file.metadata().map_err(cannot)?;
+        let kind = metadata.file_type();
         let is_device = kind.is_block_device();
         if !is_device && !kind.is_file() {
             let message = format!("{shown} is neither a block device nor a regular file");
@@ -188,8 +217,11 @@ impl InspectedTarget {
             size,
             logical_block: Bytes(u64::from(device::logical_block(&file).unwrap_or(512))),
             purges: number.is_none_or(device::discards),
+            serial: number.and_then(device::serial),
         };
-        Ok(InspectedTarget { target, direct, is_device })
+        let allocated =
+            if is_device { size } else { Bytes(metadata.blocks().saturating_mul(ALLOCATION_UNIT)) };
+        Ok(InspectedTarget { target, direct, is_device, allocated })
     }
 }
 
@@ -207,17 +239,29 @@ fn terms(args: &PtsArgs, found: &InspectedTarget) -> Result<PtsTerms, UsageError
 }
 
 /// What will be written, and for how long.
-fn budget(terms: &PtsTerms) -> String {
-    let plan = Pts::writes(terms);
-    let line = iolite_report::write_plan::line(&plan).unwrap_or_default();
+fn budget(terms: &PtsTerms, plan: &WritePlan) -> String {
+    let line = iolite_report::write_plan::line(plan).unwrap_or_default();
     let shown = terms.target.display();
+    let endurance = if plan.drives.is_empty() { "; compare with the drive's rated endurance" } else { "" };
     format!(
-        "{shown} is overwritten ({line}, steady state comes earlier); compare with the drive's rated endurance"
+        "{shown} is overwritten ({line}, including purging and preconditioning; less if steady state comes earlier){endurance}"
     )
 }
 
+/// Refuses a sparse file that the file system has no space for, whatever is to be left free.
+fn check_space(terms: &PtsTerms, missing: Bytes, filesystem: &Filesystem) -> Result<(), UsageError> {
+    let free = filesystem.free;
+    if filesystem.size.0 == 0 || missing <= free {
+        return Ok(());
+    }
+    Err(UsageError::new(format!(
+        "{} is sparse: writing it takes {missing}, and {free} are free: specify a smaller --size, or a smaller file",
+        terms.target.display()
+    )))
+}
+
 /// What the user allows to be overwritten.
-fn allowed(args: &PtsArgs, terms: &PtsTerms) -> anyhow::Result<iolite_engine::Overwriting> {
+fn allowed(args: &PtsArgs, terms: &PtsTerms, plan: &WritePlan) -> anyhow::Result<iolite_engine::Overwriting> {
     let same = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path == terms.target);
     match &args.allow_overwrite {
         Some(path) if same(path) => {
@@ -234,14 +278,14 @@ fn allowed(args: &PtsArgs, terms: &PtsTerms) -> anyhow::Result<iolite_engine::Ov
         }
         None => {
             let shown = args.target.display();
-            let message = format!("{}; to confirm, add --allow-overwrite {shown}", budget(terms));
+            let message = format!("{}; to confirm, add --allow-overwrite {shown}", budget(terms, plan));
             Err(UsageError::new(message).into())
         }
     }
 }
 
-/// The events of the run that is to be resumed.
-fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<Vec<Event>> {
+/// The run that is to be resumed, and its events.
+fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<(Run, Vec<Event>)> {
     let path = setup::stored_results(args.output.results.clone())?;
     let store = Store::open(&path)?;
     let id = store.find(name).map_err(UsageError::new)?;
@@ -252,11 +296,20 @@ fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<Vec<E
             format!("run {id} is not a run of `iolite pts`: specify another run (see `iolite results list`)");
         return Err(UsageError::new(message).into());
     };
+    if theirs.device != terms.device {
+        let message = format!(
+            "run {id} measured another device at {} ({}), this one is {}: specify the same device to resume it",
+            theirs.target.display(),
+            theirs.device,
+            terms.device
+        );
+        return Err(UsageError::new(message).into());
+    }
     if theirs != *terms {
         let message = format!(
             "run {id} has other arguments (target, tests, scale, sizes, threads or depth): repeat the same arguments to resume it"
         );
         return Err(UsageError::new(message).into());
     }
-    Ok(events)
+    Ok((run, events))
 }

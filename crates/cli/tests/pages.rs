@@ -126,6 +126,57 @@ fn a_report_shows_every_chart_with_points_and_asks_nobody_for_anything() {
     }
 }
 
+#[test]
+fn a_rehearsal_of_the_specification_has_its_plots_and_is_marked() {
+    let place = TestDirectory::new();
+    let Some(mut browser) = Browser::start() else { return };
+    let file = place.data().join("target");
+    std::fs::write(&file, vec![1u8; 16 << 20]).unwrap();
+    let target = file.to_str().unwrap();
+    let output = Command::new(IOLITE)
+        .args(["pts", target, "--allow-overwrite", target, "--tests", "latency,write-saturation"])
+        .args([
+            "--scale",
+            "0.01",
+            "--max-rounds",
+            "5",
+            "--threads",
+            "1",
+            "--depth",
+            "2",
+            "--quiet",
+            "--results",
+        ])
+        .arg(place.results())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    let page = url(&report(&place, &["latest"], "pts.html"));
+    let axe = axe();
+    for (width, theme) in [(1280, "light"), (400, "dark")] {
+        browser.open(&page, width, theme);
+        for kind in ["pts-convergence", "pts-verification", "pts-saturation"] {
+            let drawn = format!(
+                "[...document.querySelectorAll('figure[data-kind={kind}] .picture svg svg')].filter(panel => \
+                 panel.querySelectorAll('path[d], circle, rect').length > 0).length"
+            );
+            assert!(browser.value(&drawn).as_u64().unwrap() > 0, "{width} {theme}: no points in {kind}");
+        }
+        let marks =
+            browser.value("document.body.innerText.split('do not conform to the specification').length - 1");
+        // Above the charts, below each of the three, and in the output.
+        assert!(marks.as_u64().unwrap() >= 5, "{marks}");
+        let wide = browser.value("document.documentElement.scrollWidth - innerWidth");
+        assert!(wide.as_i64().unwrap() <= 0, "{width}: {wide} pixels too wide");
+        assert_eq!(browser.complaints(&page), Vec::<String>::new(), "{width} {theme}");
+        keep(&mut browser, &format!("pts-{width}-{theme}.png"));
+        if let Some(axe) = &axe {
+            assert_eq!(inaccessible(&mut browser, axe), Vec::<String>::new(), "{width} {theme}");
+        }
+    }
+}
+
 /// Left and right label of the horizontal axis of a chart, as numbers.
 fn axis_of(browser: &mut Browser, chart: &str) -> Vec<f64> {
     let labels = browser.value(&format!(

@@ -60,7 +60,7 @@ pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
 pub use event::{Event, NullSink, Sink, View};
 pub use fault::{ErrorClass, ErrorTally, KindLimit, OnError, Stuck};
 pub use host_limit::{GeneratorUse, HostLimit};
-pub use iometer::{AccessLine, AccessSpec, IometerPoint, IometerTerms};
+pub use iometer::{AccessLine, AccessSpec, IometerBeside, IometerBesidePoint, IometerPoint, IometerTerms};
 pub use job::{Job, JobTask};
 pub use kind::{OpClass, OpKind, PerKind, TooManyKinds};
 pub use latency::{
@@ -75,7 +75,7 @@ pub use phase::Task;
 pub use phase_task::{Layer, PhaseTask};
 pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Floor, Measure, Profile, Rate};
-pub use pts::{PtsCell, PtsPhase, PtsSection, PtsTerms, PtsTest};
+pub use pts::{PtsCell, PtsDevice, PtsPhase, PtsResumed, PtsSection, PtsTerms, PtsTest};
 pub use ran::{DbOperation, DbTask};
 pub use reading::{Reading, ReadingKind, ReadingValue};
 pub use record::{

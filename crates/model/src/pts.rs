@@ -1,11 +1,13 @@
 //! SNIA's Solid State Storage Performance Test Specification: what a run of it was asked for, and its phases, whose names say what
 //! each is, so that a run that was cut short goes on where it was.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::concluded::Conclusion;
+use crate::record::RunId;
 use crate::units::{Bytes, Nanos};
 
 /// What a run of the specification's tests was asked for.
@@ -35,6 +37,42 @@ pub struct PtsTerms {
     pub purges: bool,
     /// Length of the write saturation test at most.
     pub saturation: Nanos,
+    /// What the target is, by which it is recognised when a run is resumed.
+    #[serde(default)]
+    pub device: PtsDevice,
+}
+
+/// What a target is, whatever its path.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PtsDevice {
+    /// Serial number, as its driver reports it; `None` of files, and where the driver does not.
+    pub serial: Option<String>,
+    /// Size of all of it.
+    pub size: Bytes,
+}
+
+impl fmt::Display for PtsDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.serial {
+            Some(serial) => write!(f, "serial number {serial}, {}", self.size),
+            None => write!(f, "{}", self.size),
+        }
+    }
+}
+
+/// The run that this run continues.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PtsResumed {
+    /// The earlier run.
+    pub run: RunId,
+    /// Number of its phases that are part of this run.
+    pub phases: u64,
+    /// Time between its last completed phase and the start of this run, in which nothing was measured.
+    pub idle: Nanos,
+}
+
+impl Conclusion for PtsResumed {
+    const KIND: &'static str = "pts-resumed";
 }
 
 impl Conclusion for PtsTerms {
@@ -179,17 +217,30 @@ impl PtsTerms {
         self.scale < 1.0
     }
 
-    /// Bytes that are written besides the rounds, whose bytes depend on the device's speed.
-    pub fn preconditioning(&self) -> Bytes {
-        let twice = self.span.0.saturating_mul(2);
-        let preconditioned =
-            self.tests.iter().filter(|test| matches!(test, PtsTest::Iops | PtsTest::Latency)).count() as u64;
-        Bytes(twice.saturating_mul(preconditioned))
+    /// Bytes that one preconditioning writes: twice the span, or the share of it that a rehearsal has.
+    pub fn precondition(&self) -> Bytes {
+        self.scaled(2)
     }
 
-    /// Bytes after which the write saturation test ends.
+    /// Bytes that are written besides the rounds, whose bytes depend on the device's speed.
+    pub fn preconditioning(&self) -> Bytes {
+        let preconditioned =
+            self.tests.iter().filter(|test| matches!(test, PtsTest::Iops | PtsTest::Latency)).count() as u64;
+        Bytes(self.precondition().0.saturating_mul(preconditioned))
+    }
+
+    /// Bytes after which the write saturation test ends: four times the span, or the share of it that a rehearsal has.
     pub fn saturated(&self) -> Bytes {
-        Bytes(self.span.0.saturating_mul(4))
+        self.scaled(4)
+    }
+
+    /// So many times the span; in a rehearsal its share, in whole mebibytes and at least one.
+    fn scaled(&self, times: u64) -> Bytes {
+        let whole = self.span.0.saturating_mul(times);
+        if !self.is_rehearsal() {
+            return Bytes(whole);
+        }
+        Bytes((whole as f64 * self.scale) as u64).round_down(Bytes::MIB.0).max(Bytes::MIB)
     }
 
     /// Time of all rounds at most.
@@ -245,7 +296,17 @@ mod tests {
             depth: 16,
             purges: true,
             saturation: Nanos(86_400_000_000_000),
+            device: PtsDevice::default(),
         }
+    }
+
+    #[test]
+    fn a_rehearsal_writes_its_share_of_the_sizes_too() {
+        let scaled = |scale| PtsTerms { scale, ..terms(&ALL) };
+        assert_eq!((scaled(1.0).precondition(), scaled(1.0).saturated()), (Bytes(2 << 30), Bytes(4 << 30)));
+        assert_eq!((scaled(0.5).precondition(), scaled(0.25).saturated()), (Bytes::GIB, Bytes::GIB));
+        assert_eq!(scaled(0.5).preconditioning(), Bytes(2 << 30));
+        assert_eq!(scaled(1e-9).precondition(), Bytes::MIB);
     }
 
     const ALL: [u64; 8] = [1 << 20, 131_072, 65_536, 32_768, 16_384, 8192, 4096, 512];

@@ -14,7 +14,7 @@ mod run;
 mod verification;
 
 pub use phase_detail::{PhaseDetail, ReadBack};
-pub use pts::{MAX_RANGE, MAX_RISE, PtsProgress, PtsRounds, PtsWindow};
+pub use pts::{MAX_RANGE, MAX_RISE, PtsFigures, PtsProgress, PtsRounds, PtsWindow};
 pub use readings::Readings;
 pub use request::RunRequest;
 pub use run::Run;

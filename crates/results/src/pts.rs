@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use iolite_model::{Ending, OpKind, PtsCell, PtsPhase, PtsSection, PtsTerms, PtsTest};
-use iolite_stats::{PhaseResult, SteadyRule, SteadyWatch};
+use iolite_model::{CacheStamp, Ending, Nanos, OpKind, PtsCell, PtsPhase, PtsSection, PtsTerms, PtsTest};
+use iolite_stats::{Direction, Estimate, PhaseResult, SteadyRule, SteadyWatch};
 
 use crate::run::Run;
 
@@ -30,6 +30,19 @@ pub struct PtsRounds {
     pub window: Option<PtsWindow>,
 }
 
+/// A cell over the rounds of a measurement window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PtsFigures {
+    /// Mean of the rounds: operations per second; nanoseconds in the latency test, bytes per second in the throughput test.
+    pub mean: f64,
+    /// The mean with its 95 % interval, with each round as one observation; `None` for a single round.
+    pub interval: Option<Estimate>,
+    /// Longest response time in these rounds.
+    pub max: Nanos,
+    /// Cache stamp of each round.
+    pub stamps: Vec<CacheStamp>,
+}
+
 /// A window of rounds and the two criteria.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PtsWindow {
@@ -43,6 +56,8 @@ pub struct PtsWindow {
     pub rise: f64,
     /// Whether both keep their bounds.
     pub steady: bool,
+    /// The least squares line: its value at the first round and at the last.
+    pub line: (f64, f64),
 }
 
 impl PtsWindow {
@@ -64,7 +79,9 @@ impl PtsWindow {
         let range = share(largest - smallest);
         let rise = share(window.slope.abs() * (values.len() - 1) as f64);
         let steady = range <= MAX_RANGE && rise <= MAX_RISE;
-        Some(PtsWindow { last, mean: window.mean, range, rise, steady })
+        let half = window.slope * (values.len() - 1) as f64 / 2.0;
+        let line = (window.mean - half, window.mean + half);
+        Some(PtsWindow { last, mean: window.mean, range, rise, steady, line })
     }
 }
 
@@ -106,6 +123,17 @@ impl<'a> PtsProgress<'a> {
         }
     }
 
+    /// Whether a section has reached steady state; the write saturation test, which has none, is as it should be.
+    pub fn is_steady(&self, section: PtsSection) -> bool {
+        section.test == PtsTest::WriteSaturation
+            || self.rounds(section).window.is_some_and(|window| window.steady)
+    }
+
+    /// The sections whose figures are not those of a steady state.
+    pub fn unsteady(&self) -> Vec<PtsSection> {
+        self.terms.sections().into_iter().filter(|section| !self.is_steady(*section)).collect()
+    }
+
     /// The tracked figure of a complete round.
     fn tracked(&self, section: PtsSection, round: u32) -> Option<f64> {
         if !self.missing(section, round).is_empty() {
@@ -115,21 +143,40 @@ impl<'a> PtsProgress<'a> {
         Some(figure(section.test, self.phase(section, PtsPhase::Cell(cell))?))
     }
 
-    /// The mean of a cell's figure over the rounds of a window.
-    pub fn mean(
-        &self,
-        section: PtsSection,
-        window: PtsWindow,
-        read_percent: u8,
-        cell: PtsCell,
-    ) -> Option<f64> {
-        let first = (window.last + 1).saturating_sub(self.terms.window.max(2));
-        let of = |round| {
-            let cell = PtsCell { round, read_percent, ..cell };
-            self.phase(section, PtsPhase::Cell(cell)).map(|result| figure(section.test, result))
+    /// The rounds of a window.
+    pub fn rounds_of(&self, window: PtsWindow) -> std::ops::RangeInclusive<u32> {
+        (window.last + 1).saturating_sub(self.terms.window.max(2))..=window.last
+    }
+
+    /// A cell over the rounds of a window; `None` where it is in none of them. The cell's own round is ignored.
+    pub fn figures(&self, section: PtsSection, window: PtsWindow, cell: PtsCell) -> Option<PtsFigures> {
+        let of = |round| self.phase(section, PtsPhase::Cell(PtsCell { round, ..cell }));
+        let results: Vec<&PhaseResult> = self.rounds_of(window).filter_map(of).collect();
+        let values: Vec<f64> = results.iter().map(|result| figure(section.test, result)).collect();
+        if values.is_empty() {
+            return None;
+        }
+        // Each round is one observation.
+        let windows: Vec<(f64, f64)> = values.iter().map(|value| (1.0, *value)).collect();
+        let direction = match section.test {
+            PtsTest::Latency => Direction::LowerIsBetter,
+            _ => Direction::HigherIsBetter,
         };
-        let values: Vec<f64> = (first..=window.last).filter_map(of).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        let longest = results.iter().flat_map(|result| {
+            [OpKind::Read, OpKind::Write]
+                .map(|kind| result.summary(kind).map_or(Nanos(0), |summary| summary.max))
+        });
+        Some(PtsFigures {
+            mean: values.iter().sum::<f64>() / values.len() as f64,
+            interval: Estimate::of_windows(&windows, direction),
+            max: longest.max().unwrap_or(Nanos(0)),
+            stamps: results.iter().map(|result| result.end.cache.stamp()).collect(),
+        })
+    }
+
+    /// The figure of a cell of one round; `None` where it is not done.
+    pub fn figure(&self, section: PtsSection, cell: PtsCell) -> Option<f64> {
+        self.phase(section, PtsPhase::Cell(cell)).map(|result| figure(section.test, result))
     }
 
     /// Bytes that the write saturation test has written.
@@ -182,6 +229,7 @@ mod tests {
         let early = PtsWindow::of(&values[3..8], 8).unwrap();
         assert!((early.mean - 401.0).abs() < 1e-9 && (early.range - 100.0 * 70.0 / 401.0).abs() < 1e-9);
         assert!((early.rise - 100.0 * 62.0 / 401.0).abs() < 1e-9 && !early.steady);
+        assert!((early.line.0 - 432.0).abs() < 1e-9 && (early.line.1 - 370.0).abs() < 1e-9);
         // Rounds 5 to 9: mean 386.6, range 22 (5.7 %), slope -5.4, rise 21.6 (5.6 %).
         assert_eq!(first_steady(&values), Some(9));
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use iolite_engine::Control;
-use iolite_model::{Concluded, Event, RunInfo, Sink, View, Warning};
+use iolite_model::{Concluded, Event, Nanos, RunInfo, Sink, View, Warning};
 use iolite_observe::{Probe, RunClock, Sampler, Schedule};
 use iolite_results::Run;
 use iolite_store::{Store, Writer};
@@ -28,6 +28,8 @@ pub struct Events {
     sampling: Option<Sampling>,
     /// What the host had counted when each phase that runs was released, by the phase's number.
     released: BTreeMap<u32, AtRelease>,
+    /// Time of an earlier run that this one continues.
+    before: Nanos,
 }
 
 /// The thread that reads probes, and the way by which its events come.
@@ -76,6 +78,7 @@ impl Events {
             listeners: Vec::new(),
             sampling: None,
             released: BTreeMap::new(),
+            before: Nanos(0),
         };
         events.event(&Event::RunStarted(Box::new(info.clone())));
         events
@@ -111,6 +114,11 @@ impl Events {
         }
     }
 
+    /// Places the readings from here on after so much time of an earlier run.
+    pub(crate) fn begins_after(&mut self, before: Nanos) {
+        self.before = before;
+    }
+
     /// Passes on what the sampler has read; at the run's end its last readings too.
     fn take_readings(&mut self, last: bool) {
         let Some(Sampling { sampler, events }) = self.sampling.take() else { return };
@@ -125,6 +133,10 @@ impl Events {
         for event in read {
             match event {
                 Event::Warning(warning) => self.warn(warning),
+                Event::Reading(mut reading) => {
+                    reading.at = Nanos(reading.at.0.saturating_add(self.before.0));
+                    self.pass(&Event::Reading(reading));
+                }
                 event => self.pass(&event),
             }
         }

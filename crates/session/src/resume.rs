@@ -1,13 +1,18 @@
 //! Going on with a run that was cut short.
 
-use iolite_model::{Ending, Event, Sink};
+use iolite_model::{Ending, Event, Nanos, Sink};
+use iolite_results::Run;
+use iolite_stats::PhaseResult;
 
 use crate::session::Session;
 
 impl Session<'_> {
     /// Records what an earlier run has completed as part of this one, so that this run is whole: its finished phases with what
-    /// was concluded of them, and its warnings.
-    pub fn take_over(&mut self, earlier: Vec<Event>) {
+    /// was concluded of them, and its warnings. What this run measures is placed after them. To be called before anything else of
+    /// this run is recorded. Returns the time that the earlier run takes of this one.
+    pub fn take_over(&mut self, earlier: Vec<Event>) -> Nanos {
+        let before = end_of(&earlier);
+        self.begins_after(before);
         let completed: Vec<u32> = earlier
             .iter()
             .filter_map(|event| match event {
@@ -31,5 +36,17 @@ impl Session<'_> {
                 self.events.event(&event);
             }
         }
+        before
     }
+}
+
+/// Time from the start of a run to the end of its last completed phase.
+fn end_of(events: &[Event]) -> Nanos {
+    let phases = Run::of(events).map(|run| run.phases).unwrap_or_default();
+    let completed = phases.iter().filter(|phase| phase.end.ending == Ending::Completed);
+    let end = |phase: &PhaseResult| {
+        let length = phase.end.measured.0.saturating_add(phase.info.task.ramp().0);
+        phase.info.started.0.saturating_add(length)
+    };
+    Nanos(completed.map(end).max().unwrap_or(0))
 }

@@ -21,6 +21,8 @@ pub struct Session<'a> {
     pub(crate) events: Events,
     pub(crate) clock: Clock,
     started: u64,
+    /// Time of an earlier run that this one continues.
+    before: Nanos,
     pub(crate) scratch: Scratch,
     pub(crate) counters: Option<LeafCounters>,
     /// What may still be written, where that is limited.
@@ -71,6 +73,7 @@ impl<'a> Session<'a> {
             events,
             clock,
             started,
+            before: Nanos(0),
             scratch,
             counters,
             allowance: None,
@@ -108,9 +111,15 @@ impl<'a> Session<'a> {
         self.counters.as_ref()
     }
 
-    /// Time since it began.
+    /// Time since it began, after that of an earlier run that it continues.
     pub fn elapsed(&self) -> Nanos {
-        Nanos(self.clock.now() - self.started)
+        Nanos(self.before.0.saturating_add(self.clock.now() - self.started))
+    }
+
+    /// Places everything from here on after so much time of an earlier run.
+    pub(crate) fn begins_after(&mut self, before: Nanos) {
+        self.before = before;
+        self.events.begins_after(before);
     }
 
     /// Records a warning, once.

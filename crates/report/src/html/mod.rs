@@ -8,7 +8,7 @@ mod list;
 mod tables;
 mod values;
 
-use iolite_model::Verdict;
+use iolite_model::{PtsTerms, Verdict};
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 use maud::{Markup, html};
@@ -50,6 +50,7 @@ pub fn content(runs: &[Run]) -> Markup {
         @for (number, run) in runs.iter().enumerate() {
             section id=(format!("run-{number}")) data-live {
                 (verdict(run))
+                (rehearsal(run))
                 (tables::facts(run))
                 (tables::warnings(run))
                 (tables::figures(run))
@@ -84,6 +85,18 @@ fn verdict(run: &Run) -> Markup {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Says of a rehearsal of SNIA's specification that it is one.
+fn rehearsal(run: &Run) -> Markup {
+    let terms = run.concluded::<PtsTerms>().last().filter(PtsTerms::is_rehearsal);
+    html! {
+        @if let Some(terms) = terms {
+            p { strong.marginal {
+                "Rehearsal at scale " (terms.scale) ": these figures do not conform to the specification."
+            } }
         }
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn text(run: &Run, terms: &IometerTerms, style: Style) -> String {
         beside.map_or_else(String::new, |beside| side_by_side(run, &figures, &beside, styler)),
         styler.item("", 0, NO_VERDICT),
         answer::warnings(&run.warnings, styler),
-        answer::ended(&crate::ending(run), "the table", styler),
+        answer::ended(&crate::document::ending(run), "the table", styler),
     ])
 }
 
@@ -227,6 +227,6 @@ pub(crate) fn json(run: &Run, terms: &IometerTerms) -> Value {
         "calibration": run.calibration.as_ref().map(shared::calibration),
         "phases": run.phases.iter().map(phase_json).collect::<Vec<_>>(),
         "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "ending": shared::ending(&crate::ending(run)),
+        "ending": shared::ending(&crate::document::ending(run)),
     })
 }

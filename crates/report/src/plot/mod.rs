@@ -11,6 +11,7 @@ mod load;
 mod of_run;
 mod percentiles;
 mod picture;
+mod pts;
 mod readings;
 mod repeats;
 mod source;

@@ -17,6 +17,9 @@ use crate::procedure::{Conclusions, Nothing, Procedure, Step};
 pub use tasks::PtsAccess;
 pub use terms::{PtsError, PtsRequest, PtsTarget};
 
+/// Bytes per second of a purge that are assumed for the plan: discards are faster than writes, how much differs by device.
+const PURGE: Bytes = Bytes(2 << 30);
+
 /// The tests as a procedure.
 #[derive(Debug, Clone)]
 pub struct Pts {
@@ -51,10 +54,14 @@ impl Pts {
         let (saturation, rounds): (Vec<PtsSection>, Vec<PtsSection>) =
             terms.sections().into_iter().partition(|section| section.test == PtsTest::WriteSaturation);
         let saturated = if saturation.is_empty() { 0 } else { terms.saturated().0 };
+        let purges = if terms.purges { terms.sections().len() } else { 0 };
+        let at = |bytes: f64, rate: Bytes| Nanos::from_secs_f64(bytes / rate.0 as f64).0;
+        let preconditioned = at(terms.preconditioning().0 as f64, WritePlan::ASSUMED);
+        let purged = at(terms.span.0 as f64 * purges as f64, PURGE);
         WritePlan {
             bytes: Bytes(terms.preconditioning().0.saturating_add(saturated)),
             timed: Nanos::from_secs_f64(rounds.iter().map(of_time).sum()),
-            duration: terms.longest(),
+            duration: Nanos(terms.longest().0.saturating_add(preconditioned).saturating_add(purged)),
             ..WritePlan::default()
         }
     }
@@ -111,9 +118,7 @@ impl Procedure for Pts {
 fn conclusions(terms: &PtsTerms, progress: &PtsProgress<'_>) -> Conclusions {
     let unsteady = |section: &PtsSection| {
         let rounds = progress.rounds(*section);
-        let judged = section.test != PtsTest::WriteSaturation;
-        let steady = rounds.window.is_some_and(|window| window.steady);
-        (judged && !steady).then(|| Warning::LeftOut {
+        (!progress.is_steady(*section)).then(|| Warning::LeftOut {
             what: format!("steady state of {}", section.name()),
             why: format!(
                 "{} rounds did not reach it; its figures are those of the last rounds, see the verification table",

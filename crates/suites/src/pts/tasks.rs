@@ -11,7 +11,7 @@ const SEQUENTIAL: Bytes = Bytes(128 << 10);
 /// Bytes that are discarded at a time at most.
 const PURGED: u64 = 16 << 20;
 
-/// Times that the span is written by the preconditioning.
+/// Times that the span is written by the preconditioning, unless it is a rehearsal.
 const TIMES: u32 = 2;
 
 /// How the target is reached.
@@ -55,7 +55,7 @@ pub(super) fn purge(terms: &PtsTerms, section: PtsSection) -> Task {
     })
 }
 
-/// Writes the span twice.
+/// Writes the span twice, or the share of it that a rehearsal has.
 pub(super) fn precondition(terms: &PtsTerms, section: PtsSection, access: &PtsAccess) -> Task {
     Task::File(FileTask {
         mix: Mix::Write,
@@ -63,7 +63,11 @@ pub(super) fn precondition(terms: &PtsTerms, section: PtsSection, access: &PtsAc
         backend: access.backend,
         direct: access.direct,
         concurrency: terms.depth.max(1),
-        stop: Stop { loops: Some(TIMES), ..Stop::default() },
+        stop: if terms.is_rehearsal() {
+            Stop { bytes: Some(terms.precondition()), ..Stop::default() }
+        } else {
+            Stop { loops: Some(TIMES), ..Stop::default() }
+        },
         ..base(terms, section, PtsPhase::Precondition)
     })
 }

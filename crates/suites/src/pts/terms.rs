@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolite_model::{Bytes, Nanos, PtsTerms, PtsTest, Warning};
+use iolite_model::{Bytes, Nanos, PtsDevice, PtsTerms, PtsTest, Warning};
 
 /// Smallest span: some blocks of the largest size for every outstanding operation.
 const MIN: Bytes = Bytes(16 << 20);
@@ -25,7 +25,7 @@ const WINDOW: u32 = 5;
 pub struct PtsRequest {
     /// The tests in their order; none for all.
     pub tests: Vec<PtsTest>,
-    /// Share of the specification's times, above 0 and up to 1.
+    /// Share of the specification's times and sizes, above 0 and up to 1.
     pub scale: f64,
     /// Bytes that are used; `None` for all.
     pub size: Option<Bytes>,
@@ -48,6 +48,8 @@ pub struct PtsTarget {
     pub logical_block: Bytes,
     /// Whether it can discard.
     pub purges: bool,
+    /// Its serial number, where it has one.
+    pub serial: Option<String>,
 }
 
 /// Why a target can't be tested.
@@ -78,11 +80,9 @@ pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms,
     if span < MIN {
         return Err(PtsError::Small { span });
     }
-    let mut tests = request.tests;
-    if tests.is_empty() {
-        tests = PtsTest::ALL.to_vec();
-    }
-    tests.dedup();
+    // In the order of the specification, each once.
+    let asked = |test: &PtsTest| request.tests.is_empty() || request.tests.contains(test);
+    let tests: Vec<PtsTest> = PtsTest::ALL.into_iter().filter(asked).collect();
     let scaled = |time: Nanos, min| Nanos(((time.0 as f64 * request.scale) as u64).max(min));
     let mut blocks: Vec<Bytes> = PtsTest::ALL.iter().flat_map(|test| test.blocks()).copied().collect();
     blocks.sort_unstable();
@@ -102,6 +102,7 @@ pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms,
         depth: request.depth,
         purges: target.purges,
         saturation: scaled(SATURATION, SHORTEST),
+        device: PtsDevice { serial: target.serial.clone(), size: target.size },
     })
 }
 
@@ -129,7 +130,22 @@ mod tests {
     }
 
     fn target(size: u64, block: u64) -> PtsTarget {
-        PtsTarget { path: "/dev/x".into(), size: Bytes(size), logical_block: Bytes(block), purges: true }
+        PtsTarget {
+            path: "/dev/x".into(),
+            size: Bytes(size),
+            logical_block: Bytes(block),
+            purges: true,
+            serial: Some("S1".into()),
+        }
+    }
+
+    #[test]
+    fn tests_run_once_each_in_the_order_of_the_specification() {
+        use PtsTest::{Iops, Latency, WriteSaturation};
+        let asked = vec![Latency, Iops, WriteSaturation, Iops, Latency];
+        let terms = terms(PtsRequest { tests: asked, ..request() }, &target(1 << 30, 512)).unwrap();
+        assert_eq!(terms.tests, [Iops, Latency, WriteSaturation]);
+        assert_eq!(terms.device.to_string(), "serial number S1, 1 GiB");
     }
 
     #[test]

@@ -24,6 +24,7 @@ fn terms(tests: &[PtsTest]) -> PtsTerms {
         depth: 1,
         purges: true,
         saturation: Nanos(1000 * CELL),
+        device: iolite_model::PtsDevice::default(),
     }
 }
 
@@ -129,6 +130,18 @@ fn a_run_that_was_cut_short_goes_on_at_the_cell_where_it_was() {
             |run: &Run| run.phases.iter().map(|phase| phase.info.task.name().to_owned()).collect::<Vec<_>>();
         assert_eq!(names(&resumed), names(&whole), "{cut}");
     }
+}
+
+#[test]
+fn the_plan_takes_the_time_of_purging_and_preconditioning_too() {
+    let terms = PtsTerms { span: Bytes(100 << 30), ..terms(&[PtsTest::Iops, PtsTest::WriteSaturation]) };
+    let plan = Pts::writes(&terms);
+    // 200 GiB before the IOPS test and 400 GiB of saturation; both tests begin with a purge.
+    assert_eq!(plan.bytes, Bytes(600 << 30));
+    let preconditioned = 200.0 * 1024.0 / 500.0;
+    let purged = 2.0 * 100.0 / 2.0;
+    let rounds = terms.longest().as_secs_f64();
+    assert!((plan.duration.as_secs_f64() - rounds - preconditioned - purged).abs() < 1e-6, "{plan:?}");
 }
 
 #[test]

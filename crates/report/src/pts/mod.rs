@@ -6,26 +6,29 @@
 //! | key | holds |
 //! |---|---|
 //! | `format` | `iolite-pts/1` |
-//! | `rehearsal` | whether times were scaled down: the figures are then none of the specification |
+//! | `rehearsal` | whether times and sizes were scaled down: the figures are then none of the specification |
+//! | `steady` | whether all tests that require it have reached steady state |
+//! | `not_steady` | names of the sections that have not |
+//! | `resumed_from` | null, or the run that this one continues: `run`, `phases` (number of its phases in this run), `idle` (ns between both) |
 //! | `terms` | what was asked for; sizes in bytes, times in nanoseconds |
-//! | `sections` | list: `name`, `unit`, `rounds` (the tracked figure of each), `purged`, `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`), `cells` (list, means over the window: `read_percent`, `block_bytes`, `value`) |
+//! | `sections` | list: `name`, `unit`, `rounds` (the tracked figure of each), `purged`, `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`), `cells` (list, means over the window: `read_percent`, `block_bytes`, `value`, `interval` over the window's rounds, `max_response_ns`, `cache` of each round)) |
 //! | `run`, `calibration`, `phases`, `warnings`, `ending` | as in a run |
 
-use iolite_model::{Bytes, Iops, Nanos, PtsCell, PtsPhase, PtsSection, PtsTerms, PtsTest};
+#[cfg(test)]
+mod tests;
+mod window;
+
+use iolite_model::{Bytes, Iops, Nanos, PtsPhase, PtsResumed, PtsSection, PtsTerms, PtsTest};
 use iolite_results::{MAX_RANGE, MAX_RISE, PtsProgress, PtsRounds, PtsWindow, Run};
 use serde_json::{Value, json};
 
 use crate::run::phase_json;
 use crate::styler::{Emphasis, Style, Styler};
-use crate::table::NONE;
 use crate::text::filled;
 use crate::{answer, chart, json as shared, machine};
 
 /// Name and version of the document.
 pub const JSON_FORMAT: &str = "iolite-pts/1";
-
-/// Columns of a figure.
-const CELL: usize = 12;
 
 /// Values of the write saturation test that are printed one by one at most.
 const LISTED: usize = 30;
@@ -39,14 +42,15 @@ pub(crate) fn text(run: &Run, terms: &PtsTerms, style: Style) -> String {
     let mut header = styler.paint(Emphasis::Strong, &title) + "\n";
     header += &machine::describe(&run.info, run.calibration.as_ref(), styler);
     header += &settings(terms, styler);
+    header += &run.concluded().last().map_or_else(String::new, |resumed| resumed_from(&resumed, styler));
     let progress = PtsProgress::of(run, terms);
     let sections = terms.sections().into_iter().map(|section| text_of(&progress, terms, section, styler));
     let ending = crate::document::ending(run);
-    filled(
-        std::iter::once(header)
-            .chain(sections)
-            .chain([answer::warnings(&run.warnings, styler), answer::ended(&ending, "this", styler)]),
-    )
+    filled(std::iter::once(header).chain(sections).chain([
+        result(&progress, styler),
+        answer::warnings(&run.warnings, styler),
+        answer::ended(&ending, "this", styler),
+    ]))
 }
 
 fn settings(terms: &PtsTerms, styler: Styler) -> String {
@@ -66,6 +70,27 @@ fn settings(terms: &PtsTerms, styler: Styler) -> String {
     out
 }
 
+/// The run that this one continues.
+fn resumed_from(resumed: &PtsResumed, styler: Styler) -> String {
+    let PtsResumed { run, phases, idle } = resumed;
+    let text = format!("from run {}: {phases} phases are from that run; then {idle} without I/O", run.0);
+    machine::line(styler, "resumed", text)
+}
+
+/// Whether the figures are those of a steady state, in one line.
+fn result(progress: &PtsProgress<'_>, styler: Styler) -> String {
+    let unsteady = progress.unsteady();
+    if unsteady.is_empty() {
+        return styler.item("", 0, "RESULT: steady state reached in all tests that require it");
+    }
+    let names: Vec<String> = unsteady.iter().map(|section| section.name()).collect();
+    let text = format!(
+        "RESULT: NOT STEADY: {}: these figures do not conform to the specification",
+        names.join(", ")
+    );
+    styler.paint(Emphasis::Bad, styler.item("", 0, text).trim_end()) + "\n"
+}
+
 fn text_of(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection, styler: Styler) -> String {
     let rounds = progress.rounds(section);
     let mut out = styler.paint(Emphasis::Strong, &section.name()) + rehearsal(terms) + "\n";
@@ -81,7 +106,7 @@ fn text_of(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection, st
     match rounds.window {
         Some(window) => {
             out += &verification(terms, window, styler);
-            out += &measured(progress, terms, section, window, styler);
+            out += &window::tables(progress, terms, section, window, styler);
         }
         None => out += &styler.item("  ", 2, format!("fewer rounds than the window of {}", terms.window)),
     }
@@ -127,40 +152,6 @@ fn verification(terms: &PtsTerms, window: PtsWindow, styler: Styler) -> String {
     if window.steady { text } else { styler.paint(Emphasis::Caution, text.trim_end()) + "\n" }
 }
 
-/// The table of the measurement window: mixes across, block sizes down.
-fn measured(
-    progress: &PtsProgress<'_>,
-    terms: &PtsTerms,
-    section: PtsSection,
-    window: PtsWindow,
-    styler: Styler,
-) -> String {
-    let mixes = section.test.mixes();
-    let heads = mixes.iter().map(|mix| format!("{:>CELL$}", format!("{mix}/{}", 100 - mix)));
-    let mut out = format!("  {:>10}{}\n", "read/write", heads.collect::<String>());
-    let mut blocks: Vec<Bytes> = terms.cells(section, 1).iter().map(|cell| cell.block).collect();
-    blocks.sort_unstable();
-    blocks.dedup();
-    for block in blocks.into_iter().rev() {
-        let cell = PtsCell { round: window.last, read_percent: 0, block };
-        let figures = mixes.iter().map(|&mix| {
-            let mean = progress.mean(section, window, mix, cell);
-            let text = mean.map_or_else(|| NONE.to_owned(), |mean| short(section.test, mean));
-            format!("{:>CELL$}", styler.clean(text))
-        });
-        out += &format!("  {:>10}{}\n", block.to_string(), figures.collect::<String>());
-    }
-    out + &styler.item("  ", 2, format!("{}, means of the window's rounds", unit(section.test)))
-}
-
-fn short(test: PtsTest, value: f64) -> String {
-    match test {
-        PtsTest::Throughput => crate::table::mebibytes(value),
-        PtsTest::Latency => Nanos(value as u64).to_string(),
-        PtsTest::Iops | PtsTest::WriteSaturation => Iops(value).to_string(),
-    }
-}
-
 fn unit(test: PtsTest) -> &'static str {
     match test {
         PtsTest::Iops | PtsTest::WriteSaturation => "operations per second",
@@ -176,6 +167,9 @@ pub(crate) fn json(run: &Run, terms: &PtsTerms) -> Value {
     json!({
         "format": JSON_FORMAT,
         "rehearsal": terms.is_rehearsal(),
+        "steady": progress.unsteady().is_empty(),
+        "not_steady": progress.unsteady().iter().map(|section| section.name()).collect::<Vec<_>>(),
+        "resumed_from": run.concluded::<PtsResumed>().last(),
         "terms": terms,
         "sections": sections.iter().map(|section| json_of(&progress, terms, *section)).collect::<Vec<_>>(),
         "run": shared::run(&run.info),
@@ -199,8 +193,15 @@ fn json_of(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection) ->
         })
     });
     let cells = terms.cells(section, 1).into_iter().filter_map(|cell| {
-        let value = progress.mean(section, rounds.window?, cell.read_percent, cell)?;
-        Some(json!({ "read_percent": cell.read_percent, "block_bytes": cell.block.0, "value": value }))
+        let figures = progress.figures(section, rounds.window?, cell)?;
+        Some(json!({
+            "read_percent": cell.read_percent,
+            "block_bytes": cell.block.0,
+            "value": figures.mean,
+            "interval": figures.interval.as_ref().map(shared::estimate),
+            "max_response_ns": figures.max.0,
+            "cache": figures.stamps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        }))
     });
     let unit = match section.test {
         PtsTest::Iops | PtsTest::WriteSaturation => "operations_per_second",

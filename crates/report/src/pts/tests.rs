@@ -1,0 +1,138 @@
+use iolite_model::{Access, Concluded, Ending, Mix, OpKind, PtsCell, PtsDevice, RunId};
+use iolite_results::RunRequest;
+
+use super::*;
+use crate::plot::{PlotKind, chart};
+use crate::synthetic;
+
+fn terms(scale: f64) -> PtsTerms {
+    PtsTerms {
+        target: "/dev/nvme0n1".into(),
+        span: Bytes::GIB,
+        tests: PtsTest::ALL.to_vec(),
+        scale,
+        cell: Nanos(60_000_000_000),
+        max_rounds: 6,
+        window: 5,
+        blocks: vec![Bytes(65_536), Bytes(4096)],
+        threads: 2,
+        depth: 16,
+        purges: true,
+        saturation: Nanos(86_400_000_000_000),
+        device: PtsDevice::default(),
+    }
+}
+
+/// Six rounds of a device whose IOPS fall by a fifth from round to round, and whose other figures are steady after five.
+fn run(scale: f64) -> Run {
+    let terms = terms(scale);
+    let mut run = Run::new(synthetic::run());
+    run.conclusions.push(Concluded::of(&RunRequest::new("pts", "/dev/nvme0n1")));
+    run.conclusions.push(Concluded::of(&terms));
+    for section in terms.sections() {
+        for round in 1..=if section.test == PtsTest::Iops { 6 } else { 5 } {
+            for cell in terms.cells(section, round) {
+                let index = u32::try_from(run.phases.len()).unwrap();
+                run.phases.push(measured(section, cell, index));
+            }
+        }
+    }
+    run.ending = Some(Ending::Completed);
+    run
+}
+
+fn measured(section: PtsSection, cell: PtsCell, index: u32) -> iolite_stats::PhaseResult {
+    let kind = if cell.read_percent > 0 { OpKind::Read } else { OpKind::Write };
+    let falling = 20_000.0 * 0.8f64.powi(cell.round as i32);
+    let (rate, mean) = match section.test {
+        PtsTest::Iops => (falling, 1e6),
+        _ => (2000.0 + 100.0 * f64::from(cell.round % 2), 2e5 + 1e4 * f64::from(cell.round % 2)),
+    };
+    let name = section.phase(PtsPhase::Cell(cell));
+    let task = synthetic::file(&name, Mix::ReadPercent(cell.read_percent), Access::Random, cell.block.0, 32);
+    synthetic::phase(index, task, &[(kind, rate, mean, cell.block.0, 0)])
+}
+
+fn style() -> Style {
+    Style { unicode: true, color: false, width: 120 }
+}
+
+/// The section of a test.
+fn of_test<'t>(text: &'t str, from: &str, to: &str) -> &'t str {
+    let begin = text.find(&format!("\n{from}\n")).unwrap() + 1;
+    let end = text[begin..].find(&format!("\n{to}")).unwrap() + begin;
+    &text[begin..end]
+}
+
+#[test]
+fn a_window_has_intervals_longest_responses_and_the_cache() {
+    let text = text(&run(1.0), &terms(1.0), style());
+    insta::assert_snapshot!(of_test(&text, "latency", "throughput"));
+}
+
+#[test]
+fn a_test_that_is_not_steady_is_named_in_one_line() {
+    let run = run(1.0);
+    let shown = text(&run, &terms(1.0), style());
+    assert!(shown.contains("RESULT: NOT STEADY: iops: these figures do not conform"), "{shown}");
+    let document = json(&run, &terms(1.0));
+    assert_eq!((document["steady"].as_bool(), &document["not_steady"]), (Some(false), &json!(["iops"])));
+    let cell = &document["sections"][1]["cells"][0];
+    assert!(cell["interval"]["low"].as_f64().unwrap() < cell["value"].as_f64().unwrap());
+    assert!(cell["max_response_ns"].as_u64().unwrap() > 200_000 && cell["cache"][0] == "device", "{cell}");
+    let other = PtsTerms { tests: vec![PtsTest::Latency], ..terms(1.0) };
+    assert!(text(&run, &other, style()).contains("RESULT: steady state reached"));
+}
+
+#[test]
+fn a_resumed_run_names_the_one_that_it_continues() {
+    let mut run = run(1.0);
+    let idle = Nanos(3_600_000_000_000);
+    run.conclusions.push(Concluded::of(&PtsResumed { run: RunId("earlier".into()), phases: 7, idle }));
+    let text = text(&run, &terms(1.0), style());
+    assert!(text.contains("from run earlier: 7 phases are from that run; then 3600 s without I/O"), "{text}");
+    assert_eq!(json(&run, &terms(1.0))["resumed_from"]["run"], "earlier");
+}
+
+#[test]
+fn the_plots_of_the_specification_have_their_panels_and_series() {
+    let runs = [run(1.0)];
+    let drawn = |kind| chart(&runs, kind).unwrap();
+    let convergence = drawn(PlotKind::PtsConvergence);
+    // Two block sizes of the IOPS test, one of the latency test, two of the throughput test.
+    assert_eq!((convergence.panels.len(), convergence.series.len()), (3, 5));
+    assert_eq!(convergence.series[0].name, "iops, writes of 4 KiB");
+    assert_eq!(convergence.panels[0].lines[0][0].len(), 6);
+    let verification = drawn(PlotKind::PtsVerification);
+    // Four sections with their lines, and the mean with its bounds.
+    assert_eq!((verification.panels.len(), verification.series.len()), (1, 4 * 2 + 3));
+    let line = |name: &str| {
+        let at = verification.series.iter().position(|series| series.name == name).unwrap();
+        verification.panels[0].lines[at][0].clone()
+    };
+    assert_eq!(line("mean + 10 %"), [(1.0, 110.0), (5.0, 110.0)]);
+    let (values, fit) = (line("iops"), line("iops, least squares line"));
+    assert_eq!((values.len(), fit.len()), (5, 2));
+    let mean = values.iter().map(|value| value.1).sum::<f64>() / 5.0;
+    assert!((mean - 100.0).abs() < 1e-9 && fit[0].1 > 110.0 && fit[1].1 < 90.0, "{values:?} {fit:?}");
+    let saturation = drawn(PlotKind::PtsSaturation);
+    assert_eq!((saturation.panels.len(), saturation.series.len()), (2, 3));
+    assert_eq!(saturation.panels[0].lines[0][0].len(), 5);
+    assert!(chart(&[Run::new(synthetic::run())], PlotKind::PtsConvergence).is_err());
+}
+
+#[test]
+fn a_rehearsal_is_marked_in_text_plots_and_page() {
+    let runs = [run(0.01)];
+    let mark = "do not conform to the specification";
+    assert!(text(&runs[0], &terms(0.01), style()).contains("REHEARSAL at scale 0.01"));
+    for kind in [PlotKind::PtsConvergence, PlotKind::PtsVerification, PlotKind::PtsSaturation] {
+        assert!(chart(&runs, kind).unwrap().note.unwrap().contains(mark), "{kind:?}");
+    }
+    let page = crate::html::page(&runs);
+    assert!(page.contains("Rehearsal at scale 0.01: these figures do not conform"));
+    for kind in ["pts-convergence", "pts-verification", "pts-saturation"] {
+        assert!(page.contains(&format!("data-kind=\"{kind}\"")), "{kind}");
+    }
+    assert!(!crate::html::page(&[run(1.0)]).contains("Rehearsal at scale"));
+}

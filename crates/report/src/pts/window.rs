@@ -1,0 +1,107 @@
+//! The measurement window of a test: tables of its figures, mixes across, block sizes down.
+
+use std::collections::BTreeMap;
+
+use iolite_model::{Bytes, Iops, Nanos, PtsCell, PtsSection, PtsTerms, PtsTest};
+use iolite_results::{PtsFigures, PtsProgress, PtsWindow};
+
+use super::unit;
+use crate::styler::Styler;
+use crate::table::{self, NONE};
+
+/// Columns of a figure.
+const CELL: usize = 10;
+
+/// Columns of its interval.
+const INTERVAL: usize = 5;
+
+/// The figures with their intervals; of the latency test the longest response times too; the cache stamps.
+pub(super) fn tables(
+    progress: &PtsProgress<'_>,
+    terms: &PtsTerms,
+    section: PtsSection,
+    window: PtsWindow,
+    styler: Styler,
+) -> String {
+    let test = section.test;
+    let blocks = blocks(terms, section);
+    let figures = |block: Bytes, read_percent: u8| {
+        progress.figures(section, window, PtsCell { round: window.last, read_percent, block })
+    };
+    let mean = |found: &PtsFigures| {
+        let interval = found.interval.as_ref().map(|interval| percent(interval.relative_half_width()));
+        (short(test, found.mean), interval.unwrap_or_default())
+    };
+    let mut out = grid(test, &blocks, &|block, mix| figures(block, mix).map(|found| mean(&found)), styler);
+    let legend =
+        format!("{}, means of the window's rounds; ±: their 95 % interval, within this run", unit(test));
+    out += &styler.item("  ", 2, legend);
+    if test == PtsTest::Latency {
+        let max = |found: &PtsFigures| (found.max.to_string(), String::new());
+        out += &grid(test, &blocks, &|block, mix| figures(block, mix).map(|found| max(&found)), styler);
+        out += &styler.item("  ", 2, "longest response time in the window");
+    }
+    let cells = blocks.iter().flat_map(|&block| test.mixes().iter().map(move |&mix| (block, mix)));
+    let stamps = cells.filter_map(|(block, mix)| figures(block, mix)).flat_map(|found| found.stamps);
+    out + &styler.item("  ", 2, format!("cache: {}", counted(stamps.map(table::stamp))))
+}
+
+/// The block sizes of a section, the largest first.
+fn blocks(terms: &PtsTerms, section: PtsSection) -> Vec<Bytes> {
+    let mut blocks: Vec<Bytes> = terms.cells(section, 1).iter().map(|cell| cell.block).collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    blocks.reverse();
+    blocks
+}
+
+/// A row for each block size, a column for each mix.
+fn grid(
+    test: PtsTest,
+    blocks: &[Bytes],
+    cell: &dyn Fn(Bytes, u8) -> Option<(String, String)>,
+    styler: Styler,
+) -> String {
+    let mixes = test.mixes();
+    let heads = mixes.iter().map(|mix| format!("{:>CELL$}{:INTERVAL$}", format!("{mix}/{}", 100 - mix), ""));
+    let mut out = format!("  {:>10}{}", "read/write", heads.collect::<String>()).trim_end().to_owned() + "\n";
+    for &block in blocks {
+        let figures = mixes.iter().map(|&mix| {
+            let (value, interval) = cell(block, mix).unwrap_or_else(|| (NONE.to_owned(), String::new()));
+            format!("{value:>CELL$}{interval:<INTERVAL$}")
+        });
+        let line = format!("  {:>10}{}", block.to_string(), figures.collect::<String>());
+        out += &(styler.clean(line.trim_end()) + "\n");
+    }
+    out
+}
+
+/// An interval beside its value.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent < 999.5 { format!("±{percent:.0}%") } else { "±>999%".to_owned() }
+}
+
+/// Values with their numbers, the most frequent first; without a number where there is only one value.
+fn counted(values: impl Iterator<Item = String>) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    values.for_each(|value| *counts.entry(value).or_default() += 1);
+    let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    match counts.as_slice() {
+        [] => NONE.to_owned(),
+        [(only, _)] => only.clone(),
+        several => {
+            let each = several.iter().map(|(value, count)| format!("{value} ({count} measurements)"));
+            each.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+fn short(test: PtsTest, value: f64) -> String {
+    match test {
+        PtsTest::Throughput => table::mebibytes(value),
+        PtsTest::Latency => Nanos(value as u64).to_string(),
+        PtsTest::Iops | PtsTest::WriteSaturation => Iops(value).to_string(),
+    }
+}
