@@ -87,10 +87,11 @@ impl<'a> CacheProbe<'a> {
     }
 
     /// The phase reads: its target is sampled for zeros, a file when the phase is released, and a block device (with its length in
-    /// bytes) at once, before the phase opens it.
+    /// bytes) at once, before the phase opens it. Without counters of the devices nothing is read: the stamp is `unknown` anyway.
     #[must_use]
     pub fn sampling(mut self, device: Option<(File, u64)>) -> CacheProbe<'a> {
-        self.samples = true;
+        self.samples = self.counters.is_some();
+        let device = device.filter(|_| self.samples);
         self.zeros = device.and_then(|(device, length)| zero_share(&device, length));
         self.start = self.count();
         self
