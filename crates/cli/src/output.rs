@@ -16,7 +16,7 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     print_rendered(&shown(text))
 }
 
-/// Prints what programs read, as it is; on a terminal as [`print`] does.
+/// Prints what programs read, as it is; on a terminal as [`print()`] does.
 ///
 /// # Errors
 /// As [`print_rendered`].

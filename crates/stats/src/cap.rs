@@ -39,7 +39,7 @@ const EARLY: u32 = 4;
 /// A search has met a cap when at least two of its points, and all from the first of them up to the largest concurrency, lie
 /// within 2 % of each other, though the concurrency at least doubles. Plateaus equal in operations at all sizes (within
 /// 3 %) are a cap on operations; equal in bytes, on bytes. Otherwise a plateau is named
-/// - where all sizes have one that begins at [`EARLY`] or fewer outstanding: both limits hold at once;
+/// - where all sizes have one that begins at `EARLY` or fewer outstanding: both limits hold at once;
 /// - where the rate does not grow from the first of at least three points on: no device is as slow at every depth.
 ///
 /// It is then named in bytes where smaller blocks have reached a higher rate, else in operations.

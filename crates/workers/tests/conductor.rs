@@ -185,7 +185,8 @@ fn time_starts_when_the_last_is_ready_and_shares_of_an_interval_are_one() {
     assert!(workers.before.is_empty(), "released before all were ready");
     assert_eq!(workers.calls, [Call::Start(0), Call::Start(1), Call::Release]);
     assert_eq!((&outcome.ending, reads(&outcome), outcome.totals.measured), (&Ending::Completed, 3, 3000));
-    assert!(matches!(&events[0], Event::PhaseReleased(released) if released.phase == 3));
+    assert!(matches!(&events[0], Event::PhaseReady(3)), "{:?}", events[0]);
+    assert!(matches!(&events[1], Event::PhaseReleased(released) if released.phase == 3));
     let mut counted = [0; 3];
     let (mut length, mut by_worker) = (0, Vec::new());
     for event in &events {
