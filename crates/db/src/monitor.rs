@@ -22,18 +22,18 @@ pub struct Monitor {
     latest: LatestCounters,
 }
 
-/// What a database's counters were when a [`Monitor`] last read them: reading it never waits for the server.
+/// What a [`Monitor`] has counted so far: reading it never waits for the server.
 #[derive(Debug, Clone, Default)]
-pub struct LatestCounters(Arc<Mutex<Physical>>);
+pub struct LatestCounters(Arc<Mutex<(Physical, Nanos)>>);
 
 impl LatestCounters {
-    /// The counters, since an arbitrary start of the database's own.
-    pub fn get(&self) -> Physical {
+    /// What the database counted since the monitor began, and the time observed.
+    pub fn get(&self) -> (Physical, Nanos) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, counters: Physical) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = counters;
+    fn set(&self, counted: Physical, observed: Nanos) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (counted, observed);
     }
 }
 
@@ -68,7 +68,7 @@ impl Monitor {
         let published = latest.clone();
         let thread = thread::Builder::new().name("monitor".into()).spawn(move || {
             let first = database.counters().unwrap_or_default();
-            published.set(first);
+            published.set(first.since(&first), Nanos(0));
             // Nobody waits any more when the run has been given up on.
             let _ = ready.send(());
             let (mut looks, mut locks) = (Looks::new(first), Locks::default());
@@ -79,8 +79,8 @@ impl Monitor {
                 };
                 // A database that does not respond now may do so next time.
                 if let Ok(now) = database.counters() {
-                    published.set(now);
                     looks.look(now, Instant::now());
+                    published.set(looks.seen.physical, looks.seen.observed);
                 }
                 if last {
                     break;
@@ -97,7 +97,7 @@ impl Monitor {
         Some(Monitor { end, thread, latest })
     }
 
-    /// The counters as it has last read them, also after it has ended.
+    /// What it has counted, also after it has ended.
     pub fn latest(&self) -> LatestCounters {
         self.latest.clone()
     }

@@ -54,25 +54,33 @@ pub struct WaitSampler {
     _thread: JoinHandle<()>,
 }
 
-/// Time that sessions have spent in each wait (and on a CPU) since a [`WaitSampler`] began, in seconds, summed over the sessions:
-/// what it grows by in a second is the average number of sessions in that wait.
+/// What sessions have spent their time in since a [`WaitSampler`] began.
 #[derive(Debug, Clone, Default)]
-pub struct SessionTimes(Arc<Mutex<BTreeMap<String, f64>>>);
+pub struct SessionTimes(Arc<Mutex<TimesSpent>>);
+
+/// Time that was observed, and time that sessions spent, in seconds.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TimesSpent {
+    /// Time observed.
+    pub observed: f64,
+    /// In each wait (and on a CPU), summed over the sessions: divided by the time observed, the average number of sessions in it.
+    pub waits: BTreeMap<String, f64>,
+}
 
 impl SessionTimes {
-    /// The times by wait. Reading them never waits for the server.
-    pub fn get(&self) -> Vec<(String, f64)> {
-        let times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        times.iter().map(|(wait, seconds)| (wait.clone(), *seconds)).collect()
+    /// The times so far. Reading them never waits for the server.
+    pub fn get(&self) -> TimesSpent {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Each of these sessions has been in its wait for so long. Waits that are new when there are many already are `other`.
     fn add(&self, sessions: &[ActiveSession], passed: Duration) {
-        let mut times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.observed += passed.as_secs_f64();
         for session in sessions {
-            let known = times.len() < TIMED || times.contains_key(&session.wait);
+            let known = spent.waits.len() < TIMED || spent.waits.contains_key(&session.wait);
             let wait = if known { &session.wait } else { "other" };
-            *times.entry(wait.to_owned()).or_default() += passed.as_secs_f64();
+            *spent.waits.entry(wait.to_owned()).or_default() += passed.as_secs_f64();
         }
     }
 }

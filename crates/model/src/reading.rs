@@ -75,6 +75,16 @@ impl Reading {
         (grown >= 0.0).then_some(grown)
     }
 
+    /// What a counter that begins at zero, and begins there again whenever it goes back, has counted over all of these readings of
+    /// the same thing; 0 where none has it.
+    pub fn counted(readings: &[Reading], name: &str) -> f64 {
+        let values = readings.iter().filter_map(|reading| reading.value(name));
+        let step = |(sum, before): (f64, f64), value| {
+            (sum + if value < before { value } else { value - before }, value)
+        };
+        values.fold((0.0, 0.0), step).0
+    }
+
     /// [Growth](Reading::growth) per second; `None` too where no time has passed.
     pub fn rate(&self, earlier: &Reading, name: &str) -> Option<f64> {
         let seconds = self.at.0.checked_sub(earlier.at.0).filter(|&passed| passed > 0)? as f64 / 1e9;
@@ -102,6 +112,14 @@ mod tests {
         assert_eq!(first.growth(&second, "read_bytes"), None);
         assert_eq!(first.rate(&first, "read_bytes"), None);
         assert_eq!(second.rate(&first, "written_bytes"), None);
+    }
+
+    #[test]
+    fn a_counter_that_begins_again_is_counted_on() {
+        let readings: Vec<Reading> =
+            [0.0, 2.0, 5.0, 0.0, 3.0, 3.0, 1.0].iter().map(|bytes| reading(0, *bytes)).collect();
+        assert_eq!(Reading::counted(&readings, "read_bytes"), 5.0 + 3.0 + 1.0);
+        assert_eq!(Reading::counted(&readings, "written_bytes"), 0.0);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use crate::styler::{Emphasis, Style, Styler};
 
 /// Devices shown, the busiest first.
 const DEVICES: usize = 4;
+/// Waits shown, those with the most sessions.
+const WAITS: usize = 4;
 /// Samples from which on a mean over the run says something.
 const SAMPLES: usize = 3;
 
@@ -92,11 +94,16 @@ fn devices(run: &Run) -> Vec<(&str, String)> {
     all.into_iter().take(DEVICES).map(|(_, name, text)| (name, text)).collect()
 }
 
-/// What each database counted, over the time in which phases ran in it.
+/// What each database counted while phases ran in it.
 fn databases(run: &Run) -> Vec<(&str, String)> {
     let of = |(probe, name, readings)| {
-        let (first, last) = ends(readings).filter(|_| probe == "database")?;
-        let counted = |counter: &str, of: &str| Some(format!("{:.0} {of}/s", last.rate(first, counter)?));
+        let (_, last) = ends(readings).filter(|_| probe == "database")?;
+        let seconds =
+            Some(Reading::counted(readings, "observed_seconds")).filter(|seconds| *seconds > 0.0)?;
+        let counted = |counter: &str, of: &str| {
+            last.value(counter)?;
+            Some(format!("{:.0} {of}/s", Reading::counted(readings, counter) / seconds))
+        };
         let parts: Vec<String> = [
             counted("data_reads", "reads"),
             counted("data_writes", "writes of data"),
@@ -111,23 +118,18 @@ fn databases(run: &Run) -> Vec<(&str, String)> {
     run.readings.series().filter_map(of).collect()
 }
 
-/// What sessions of a database spent their time in: average numbers of sessions, the largest first.
+/// What sessions of a database spent their time in: average numbers of sessions while they were observed, the largest first.
 fn waits(run: &Run) -> Option<String> {
-    let all: Vec<_> = run.readings.series().filter(|(probe, ..)| *probe == "waits").collect();
-    all.iter().find_map(|(_, _, readings)| ends(readings))?;
-    let instants = |readings: &[Reading]| Some((readings.first()?.at.0, readings.last()?.at.0));
-    let (from, to) = all
-        .iter()
-        .filter_map(|(_, _, readings)| instants(readings))
-        .reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;
-    let seconds = Some(to - from).filter(|&passed| passed > 0)? as f64 / 1e9;
-    // A wait that appears later began at none.
-    let spent = |readings: &[Reading]| readings.last().and_then(|last| last.value("session_seconds"));
-    let mut waits: Vec<(f64, &str)> =
-        all.iter().filter_map(|(_, name, readings)| Some((spent(readings)? / seconds, *name))).collect();
+    let observed = run.readings.of("waits", "");
+    ends(observed)?;
+    let seconds = Some(Reading::counted(observed, "observed_seconds")).filter(|seconds| *seconds > 0.0)?;
+    let in_waits = run.readings.series().filter(|(probe, name, _)| *probe == "waits" && !name.is_empty());
+    let mut waits: Vec<(f64, &str)> = in_waits
+        .map(|(_, name, readings)| (Reading::counted(readings, "session_seconds") / seconds, name))
+        .collect();
     waits.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let parts: Vec<String> =
-        waits.iter().take(DEVICES).map(|(sessions, name)| format!("{sessions:.2} in {name}")).collect();
+    let part = |(sessions, name): &(f64, &str)| format!("{sessions:.2} in {name}");
+    let parts: Vec<String> = waits.iter().take(WAITS).map(part).collect();
     (!parts.is_empty()).then(|| format!("on average {}", parts.join(", ")))
 }
 
@@ -170,10 +172,15 @@ mod tests {
                 "vda",
                 &[("reads", 10.0 * at), ("read_bytes", 40960.0 * at), ("busy_seconds", 0.5 * at)],
             );
-            read("database", "PostgreSQL", &[("data_reads", 100.0 * at), ("log_syncs", 20.0 * at)]);
-            read("waits", "IO:DataFileRead", &[("session_seconds", 1.5 * at)]);
-            if second > 1 {
-                read("waits", "CPU", &[("session_seconds", at - 1.0)]);
+            // A second phase begins after two seconds: what is observed in it begins at zero again.
+            let phase = if second < 3 { at } else { at - 3.0 };
+            let counted =
+                [("data_reads", 100.0 * phase), ("log_syncs", 20.0 * phase), ("observed_seconds", phase)];
+            read("database", "PostgreSQL", &counted);
+            read("waits", "", &[("observed_seconds", phase)]);
+            read("waits", "IO:DataFileRead", &[("session_seconds", 1.5 * phase)]);
+            if second > 3 {
+                read("waits", "CPU", &[("session_seconds", 2.25 * phase)]);
             }
             read("device", "idle", &[("reads", 7.0), ("busy_seconds", 0.0)]);
             read("sampler", "", &[("cpu_seconds", 0.0005 * at), ("skipped", 0.0)]);
