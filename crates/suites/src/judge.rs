@@ -194,15 +194,7 @@ fn reservations(criterion: &Criterion, evidence: &Evidence<'_>, direct: bool) ->
     let mut reservations = Vec::new();
     let result = evidence.result;
     if let Some(quantile) = criterion.quantile {
-        // Where none was slower than the bound, that slow ones come together makes none of them worth less; a stall that few
-        // operations saw is looked for by time, below.
-        let slow =
-            result.totals.response(evidence.kind).map_or(0, |times| times.count_above(criterion.at_most));
-        let operations = match slow {
-            0 => result.totals.operations(evidence.kind),
-            _ => result.effective_for_quantile(evidence.kind, Quantile(quantile)),
-        };
-        if !bounds_quantile(quantile, operations) {
+        if too_few(criterion, quantile, evidence) {
             let all = result.totals.operations(evidence.kind);
             reservations.push((Fitness::Marginal, format!("{all} operations are too few")));
         }
@@ -211,6 +203,19 @@ fn reservations(criterion: &Criterion, evidence: &Evidence<'_>, direct: bool) ->
     let memory = from_memory(evidence.result, evidence.kind, direct);
     reservations.extend(memory.map(|why| (Fitness::Marginal, why)));
     reservations
+}
+
+/// Whether so few operations say nothing of a quantile.
+fn too_few(criterion: &Criterion, quantile: f64, evidence: &Evidence<'_>) -> bool {
+    let result = evidence.result;
+    // Where none was slower than the bound, that slow ones come together makes none of them worth less; a stall that few
+    // operations saw is looked for by time.
+    let slow = result.totals.response(evidence.kind).map_or(0, |times| times.count_above(criterion.at_most));
+    let operations = match slow {
+        0 => result.totals.operations(evidence.kind),
+        _ => result.effective_for_quantile(evidence.kind, Quantile(quantile)),
+    };
+    !bounds_quantile(quantile, operations)
 }
 
 /// What a closed loop does not see of a stall: a quantile holds for a client only if an operation that comes at a random
@@ -249,6 +254,24 @@ fn stalls_elsewhere(bound: Nanos, phases: &[PhaseResult]) -> Option<String> {
              of the time"
         )
     })
+}
+
+/// Whether more of the same measurement could tell whether a criterion is met: its interval reaches from one side of the bound to the
+/// other, or operations or time were too few to say anything. Not where something else was seen meanwhile.
+pub(crate) fn is_undecided(criterion: &Criterion, evidence: &Evidence<'_>) -> bool {
+    if evidence.disturbed.is_some() || evidence.result.end.ending != Ending::Completed {
+        return false;
+    }
+    let bound = criterion.at_most.0 as f64;
+    let straddled =
+        estimate(criterion, evidence).is_some_and(|found| found.low <= bound && found.high > bound);
+    straddled
+        || unjudged(evidence, ENOUGH).is_some()
+        || criterion.quantile.is_some_and(|quantile| {
+            too_few(criterion, quantile, evidence)
+                || stalls(quantile, criterion.at_most, evidence)
+                    .is_some_and(|(fitness, _)| fitness == Fitness::Marginal)
+        })
 }
 
 fn estimate(criterion: &Criterion, evidence: &Evidence<'_>) -> Option<Estimate> {

@@ -1,13 +1,13 @@
 //! What the phases of a check say together.
 
 use iolite_model::{
-    CacheStamp, Concluded, Ending, HostLimit, Iops, Nanos, OpKind, PhaseEnd, Verdict, Warning,
+    CacheStamp, Concluded, Ending, HostLimit, Iops, Measure, Nanos, OpKind, PhaseEnd, Verdict, Warning,
 };
 use iolite_stats::{Estimate, Knee, LoadPoint, PhaseResult};
 
 use super::plan::{self, Pattern, Search, Stage};
 use super::{Check, KneeFound, precondition, tasks};
-use crate::judge::{Capacity, Circumstances, Disturbance, Evidence, RateDemand, judge};
+use crate::judge::{Capacity, Circumstances, Disturbance, Evidence, RateDemand, is_undecided, judge};
 use crate::phase_warnings::{foreign_load, short_phases};
 use crate::procedure::Conclusions;
 use crate::search::{capped, load_point};
@@ -37,6 +37,29 @@ fn beside_others(result: &PhaseResult, direct: bool) -> bool {
 struct Windows<'a> {
     merged: PhaseResult,
     each: Vec<&'a PhaseResult>,
+}
+
+/// What a criterion rests on.
+struct Shown<'a> {
+    measure: Measure,
+    stage: Stage,
+    kind: OpKind,
+    windows: Windows<'a>,
+    disturbed: Option<Disturbance>,
+    load: String,
+}
+
+impl Shown<'_> {
+    fn evidence(&self) -> Evidence<'_> {
+        Evidence {
+            measure: self.measure,
+            result: &self.windows.merged,
+            windows: &self.windows.each,
+            kind: self.kind,
+            disturbed: self.disturbed,
+            load: &self.load,
+        }
+    }
 }
 
 impl Check {
@@ -205,21 +228,8 @@ impl Check {
         let beside: Vec<_> = self.beside(history);
         let knee_of =
             |search: Search| knees.iter().find(|found| found.name == search.name()).map(|found| &found.knee);
-        let stages: Vec<_> = plan::JUDGED
-            .iter()
-            .map(|&(measure, stage, kind)| {
-                (measure, kind, self.windows(stage, history), self.load(stage, history))
-            })
-            .collect();
-        let mut evidence: Vec<Evidence<'_>> = Vec::new();
-        for (measure, kind, windows, load) in &stages {
-            let already = evidence.iter().any(|found| found.measure == *measure);
-            if let Some(windows) = windows.as_ref().filter(|_| !already) {
-                let (result, windows) = (&windows.merged, windows.each.as_slice());
-                let disturbed = self.disturbance(windows.iter().copied(), history);
-                evidence.push(Evidence { measure: *measure, result, windows, kind: *kind, disturbed, load });
-            }
-        }
+        let shown = self.shown(history);
+        let evidence: Vec<_> = shown.iter().map(Shown::evidence).collect();
         let targets: Vec<_> =
             Search::FILE.map(|search| (search, self.windows(Stage::AtTarget(search), history))).into();
         let demands: Vec<_> = match self.options.target_iops {
@@ -243,6 +253,33 @@ impl Check {
             phases: history,
         };
         judge(&self.options.profile, circumstances, &evidence, &demands, &capacities)
+    }
+
+    /// What each measure rests on: the first of its stages that was run.
+    fn shown<'a>(&self, history: &'a [PhaseResult]) -> Vec<Shown<'a>> {
+        let mut shown: Vec<Shown<'_>> = Vec::new();
+        for &(measure, stage, kind) in &plan::JUDGED {
+            if shown.iter().any(|found| found.measure == measure) {
+                continue;
+            }
+            let Some(windows) = self.windows(stage, history) else { continue };
+            let disturbed = self.disturbance(windows.each.iter().copied(), history);
+            let load = self.load(stage, history);
+            shown.push(Shown { measure, stage, kind, windows, disturbed, load });
+        }
+        shown
+    }
+
+    /// The stages of which further windows could decide a criterion of the profile.
+    pub(super) fn undecided(&self, history: &[PhaseResult]) -> Vec<Stage> {
+        let shown = self.shown(history);
+        let is_undecided = |found: &&Shown<'_>| {
+            let evidence = found.evidence();
+            let mut criteria = self.options.profile.criteria.iter();
+            criteria.any(|criterion| criterion.measure == found.measure && is_undecided(criterion, &evidence))
+        };
+        let stages = shown.iter().filter(is_undecided).map(|found| found.stage);
+        stages.filter(|stage| *stage != Stage::Layout).collect()
     }
 
     /// What was beside these phases. Others' I/O counts for all that was measured where it was seen in a good part of the run: it

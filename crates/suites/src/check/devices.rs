@@ -19,6 +19,27 @@ type Host<'a> = &'a dyn Fn(&Task) -> GeneratorUse;
 
 /// The same on such a host.
 fn check_on(host: Host<'_>, device: Device, seed: u64, options: CheckOptions) -> (Verdict, Vec<Warning>) {
+    let whole = whole_check(host, device, seed, options);
+    (whole.verdict, whole.warnings)
+}
+
+/// A whole check.
+struct Whole {
+    verdict: Verdict,
+    warnings: Vec<Warning>,
+    history: Vec<PhaseResult>,
+    /// When it ended.
+    end: Nanos,
+}
+
+impl Whole {
+    /// Phases of this name.
+    fn count(&self, name: &str) -> usize {
+        self.history.iter().filter(|phase| phase.info.task.name() == name).count()
+    }
+}
+
+fn whole_check(host: Host<'_>, device: Device, seed: u64, options: CheckOptions) -> Whole {
     let mut check = Check::new(CheckOptions { seed, ..options }).unwrap();
     let mut simulation = Simulation::new(device, seed + 1);
     let (mut history, mut warnings): (_, Vec<Warning>) = (Vec::new(), Vec::new());
@@ -41,7 +62,7 @@ fn check_on(host: Host<'_>, device: Device, seed: u64, options: CheckOptions) ->
             Step::Prepare(_) => simulation.now += 1e9,
             Step::Done(conclusions) => {
                 warnings.extend(conclusions.warnings);
-                return (conclusions.verdict.unwrap(), warnings);
+                return Whole { verdict: conclusions.verdict.unwrap(), warnings, history, end: elapsed };
             }
             Step::Failed(why) => panic!("{why}"),
         }
@@ -173,6 +194,29 @@ fn a_healthy_device_is_never_unfit() {
     (0..runs).for_each(|seed| counts[check(GOOD, 1000 + seed, options()).0.fitness as usize] += 1);
     println!("of {runs} checks of good flash {} are unfit, {} marginal", counts[2], counts[1]);
     assert_eq!(counts[2], 0);
+}
+
+/// A device that holds everything up for 7 ms, at random instants 4 s apart on average, keeps p99.9 at a random instant: 0.05 % of the
+/// instants wait longer than 5 ms. The few seconds of the planned windows may meet several of them, or one.
+#[test]
+fn the_time_left_over_goes_to_what_is_undecided() {
+    let device = Device { hiccups: Some((4e9, 7e6)), service: 130e3, max: 40_000.0, ..GOOD };
+    let (mut further, mut counts) = (0, [0u64; 3]);
+    let names = ["random read 8 KiB, at the knee", "random read 64 KiB, at the knee"];
+    for seed in 0..8 * simulations() {
+        let whole = whole_check(&idle, device, seed, options());
+        let windows = names.map(|name| whole.count(name));
+        assert!(windows.iter().all(|windows| (4..=20).contains(windows)), "{windows:?}");
+        further += u64::from(windows.iter().any(|windows| *windows > 4));
+        counts[whole.verdict.fitness as usize] += 1;
+        assert!(whole.end <= CheckOptions::DEFAULT_TIME, "{}", whole.end);
+    }
+    println!(
+        "with hiccups: fit {}, marginal {}, unfit {}; {further} had further windows",
+        counts[0], counts[1], counts[2]
+    );
+    assert!(further > 0 && counts[2] == 0 && counts[0] > counts[1], "{further} {counts:?}");
+    assert_eq!(names.map(|name| whole_check(&idle, GOOD, 3, options()).count(name)), [4, 4]);
 }
 
 #[test]

@@ -75,6 +75,8 @@ pub struct Check {
     ahead: Vec<Stage>,
     /// Which stage each phase of the history was run for.
     run: Vec<Stage>,
+    /// Whether the time left over has been given to the criteria that were undecided.
+    extended: bool,
     left_out: Vec<Warning>,
     /// Other load on the device.
     foreign: Vec<Warning>,
@@ -127,13 +129,14 @@ impl Check {
         }
         let ahead = plan::stages(&options);
         let host = HostUse::default();
-        Ok(Check { options, ahead, run: Vec::new(), left_out: Vec::new(), foreign: Vec::new(), host })
+        let (run, left_out, foreign) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Check { options, ahead, run, extended: false, left_out, foreign, host })
     }
 
     /// The next step, from what has been measured so far (one result per task, in order) and the time used.
     pub(crate) fn step(&mut self, history: &[PhaseResult], elapsed: Nanos) -> Step<DatabaseSize> {
         self.lost_database(history);
-        while let Some(&stage) = self.ahead.first() {
+        while let Some(stage) = self.next_stage(history) {
             let runs = self.run.iter().filter(|&&run| run == stage).count();
             // A search goes on until it is content; all else occurs as often as it is to be run.
             if !stage.is_repeated() {
@@ -147,6 +150,7 @@ impl Check {
                 return Step::Prepare(tasks::database_size(&self.options, self.layout(history)));
             }
             match self.task(stage, runs, history, elapsed) {
+                Some(task) if self.extended && !self.may_write(stage, &task, history) => {}
                 Some(task) if elapsed.0 + length(&task).0 > self.options.time.0 => {
                     let why = "the time budget is used up; use a larger --budget-time".into();
                     // A search that has begun rests on what it has.
@@ -165,6 +169,30 @@ impl Check {
             }
         }
         Step::Done(self.conclude(history))
+    }
+
+    /// The stage that is due. Once all planned ones are over, further windows of those that could decide an undecided criterion; what
+    /// is run then is settled by one look at the results, and not by whether they look good meanwhile.
+    fn next_stage(&mut self, history: &[PhaseResult]) -> Option<Stage> {
+        if self.ahead.is_empty() && !self.extended {
+            self.extended = true;
+            self.ahead = plan::further_windows(&self.undecided(history), &self.options);
+        }
+        self.ahead.first().copied()
+    }
+
+    /// Whether another window of a stage stays within what the stage may write.
+    fn may_write(&self, stage: Stage, task: &Task, history: &[PhaseResult]) -> bool {
+        let windows = stage.windows(&self.options) as u64;
+        let (mut bytes, mut sets) = (0, 0);
+        for result in self.results(stage, history) {
+            bytes += result.end.cache.requested_written.0;
+            sets += result.totals.whole(OpKind::Write).0;
+        }
+        let within =
+            |limit: Option<u64>, used: u64| limit.is_none_or(|limit| used + limit <= limit * windows);
+        let stop = task.stop();
+        within(stop.bytes.map(|bytes| bytes.0), bytes) && within(stop.operations, sets)
     }
 
     /// A database in which a phase has failed is not measured any further; that is not a reason to drop the rest.

@@ -149,6 +149,23 @@ pub(super) fn stages(options: &CheckOptions) -> Vec<Stage> {
     stages
 }
 
+/// Windows that a stage may have beyond those planned, as a multiple of these.
+const FURTHER: usize = 4;
+
+/// Further windows of these stages, for the time that is left over: in rounds of random order, so that each has as many when it is
+/// used up.
+pub(super) fn further_windows(undecided: &[Stage], options: &CheckOptions) -> Vec<Stage> {
+    let planned = |stage: &Stage| stage.windows(options);
+    let rounds = undecided.iter().map(planned).max().unwrap_or(0) * FURTHER;
+    let round = |number: usize| {
+        let mut stages = undecided.to_vec();
+        stages.retain(|stage| number < planned(stage) * FURTHER);
+        shuffle(&mut stages, options.seed.wrapping_add(4 + number as u64));
+        stages
+    };
+    (0..rounds).flat_map(round).collect()
+}
+
 /// All windows of some stages, in random order.
 fn shuffled<'a>(group: impl Iterator<Item = &'a Stage>, options: &CheckOptions, salt: u64) -> Vec<Stage> {
     let mut windows: Vec<Stage> =

@@ -30,6 +30,8 @@ pub(super) struct Device {
     pub(super) sync: f64,
     /// Every so long nothing is served for so long.
     pub(super) stalls: Option<(f64, f64)>,
+    /// At random instants, so far apart on average, nothing is served for so long.
+    pub(super) hiccups: Option<(f64, f64)>,
     /// After so many operations only so many per second are served.
     pub(super) credits: Option<(u64, f64)>,
     /// One in so many operations fails.
@@ -59,6 +61,7 @@ pub(super) const GOOD: Device = Device {
     bandwidth: (f64::INFINITY, f64::INFINITY),
     sync: 800e3,
     stalls: None,
+    hiccups: None,
     credits: None,
     error_every: 0,
     neighbour: 0.0,
@@ -105,12 +108,14 @@ pub(super) struct Simulation {
     /// When the next operation may begin, by the throttle.
     gate: f64,
     slow: (f64, f64),
+    /// When the next hiccup begins.
+    hiccup: f64,
 }
 
 impl Simulation {
     pub(super) fn new(device: Device, seed: u64) -> Simulation {
         let dice = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Simulation { device, dice, now: 0.0, served: 0, gate: 0.0, slow: (0.0, 1.0) }
+        Simulation { device, dice, now: 0.0, served: 0, gate: 0.0, slow: (0.0, 1.0), hiccup: 0.0 }
     }
 
     /// When an operation of so many bytes that may begin at `ready` is done, and when its channel is free.
@@ -130,11 +135,22 @@ impl Simulation {
         {
             start += every + length - start % (every + length);
         }
+        if let Some((apart, length)) = device.hiccups {
+            start = self.after_hiccup(start, apart, length);
+        }
         self.gate = start + 1e9 / max;
         if device.neighbour > 0.0 && start > self.slow.0 {
             self.slow = (start + 1e9, 1.0 + device.neighbour * self.dice.random::<f64>());
         }
         start + mean * self.slow.1 * (device.spread * self.dice.sample::<f64, _>(StandardNormal)).exp()
+    }
+
+    /// When an operation begins that is ready at `start`: it waits for the end of a hiccup, and the next one is drawn.
+    fn after_hiccup(&mut self, start: f64, apart: f64, length: f64) -> f64 {
+        while self.hiccup + length < start {
+            self.hiccup += length + apart * self.dice.sample::<f64, _>(Exp1);
+        }
+        if start < self.hiccup { start } else { self.hiccup + length }
     }
 
     /// What came of a task.
