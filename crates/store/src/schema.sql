@@ -325,6 +325,13 @@ SELECT c.run, c.phase, k.value ->> '$.kind' AS kind,
   FROM conclusion AS c, json_each(c.json, '$.kinds') AS k
  WHERE c.kind = 'rate-bounds';
 
+-- Where the rate of a phase's main kind of operation changed permanently (`level-shift` of the conclusion `changes`).
+CREATE VIEW rate_change AS
+SELECT c.run, c.phase, c.json ->> '$.operation' AS kind, v.value ->> '$.at' AS at_s,
+       v.value ->> '$.before.value' AS iops_before, v.value ->> '$.after.value' AS iops_after
+  FROM conclusion AS c, json_each(c.json, '$.changes') AS v
+ WHERE c.kind = 'changes' AND v.value ->> '$.change' = 'level-shift';
+
 -- What the user says of a run.
 CREATE TABLE note (
     run                     TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
@@ -347,6 +354,10 @@ WITH slot AS (
     SELECT s.run, s.phase, coalesce(max(p.measured_ns), sum(s.ns)) AS ns
       FROM slot AS s JOIN phase AS p ON p.run = s.run AND p.number = s.phase
      GROUP BY s.run, s.phase
+), level AS (
+    SELECT DISTINCT run, phase, kind, first_value(iops_before) OVER shifts AS iops_first, last_value(iops_after) OVER shifts AS iops_last
+      FROM rate_change
+    WINDOW shifts AS (PARTITION BY run, phase, kind ORDER BY at_s ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 ), counted AS (
     SELECT i.run, i.phase, o.kind, sum(o.operations) AS operations, sum(o.bytes) AS bytes, sum(o.errors) AS errors,
            sum(o.response_sum_ns) AS response_sum_ns, max(o.response_max_ns) AS response_max_ns
@@ -361,11 +372,13 @@ SELECT p.run, p.number AS phase, p.name, p.concurrency, c.kind, c.operations, c.
        c.response_sum_ns / 1e6 / nullif(c.operations, 0) AS mean_response_ms,
        c.response_max_ns / 1e6 AS max_response_ms,
        b.iops_low, b.iops_high, b.mean_response_low_ms, b.mean_response_high_ms,
+       l.iops_first, l.iops_last,
        p.stamp
   FROM counted AS c
   JOIN measured AS m ON m.run = c.run AND m.phase = c.phase
   JOIN phase AS p ON p.run = c.run AND p.number = c.phase
-  LEFT JOIN rate_bounds AS b ON b.run = c.run AND b.phase = c.phase AND b.kind = c.kind;
+  LEFT JOIN rate_bounds AS b ON b.run = c.run AND b.phase = c.phase AND b.kind = c.kind
+  LEFT JOIN level AS l ON l.run = c.run AND l.phase = c.phase AND l.kind = c.kind;
 
 CREATE VIEW timeline AS
 SELECT i.run, i.phase, i.stage, i.start_ns / 1e9 AS start_s, i.length_ns / 1e9 AS length_s, o.kind,

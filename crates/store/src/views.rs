@@ -138,6 +138,28 @@ fn each_rate_of_the_views_has_its_stamp_and_its_interval() {
 }
 
 #[test]
+fn a_rate_that_changed_is_in_the_summary_with_its_levels() {
+    let (_dir, store) = store();
+    let shift = |at: f64, before: f64, after: f64| {
+        format!(
+            r#"{{"change":"level-shift","at":{at:?},"before":{{"value":{before:?}}},"after":{{"value":{after:?}}}}}"#
+        )
+    };
+    let stall = r#"{"change":"stall","at":0.5,"seconds":0.1}"#;
+    let changes = [shift(1.5, 900.0, 300.0), shift(2.5, 300.0, 100.0), stall.to_owned()].join(",");
+    let conclusion = format!(r#"{{"operation":"read","changes":[{changes}]}}"#);
+    let insert = "INSERT INTO conclusion SELECT id, 1000, 'changes', 0, ?1 FROM run";
+    store.connection.execute(insert, [conclusion]).unwrap();
+    let changes =
+        table(&store.connection, "SELECT phase, kind, at_s, iops_before, iops_after FROM rate_change");
+    assert_eq!(changes, ["0|read|1.500|900.000|300.000", "0|read|2.500|300.000|100.000"]);
+    let summary = "SELECT phase, kind, iops_first, iops_last FROM summary ORDER BY phase, kind";
+    let summary = table(&store.connection, summary);
+    assert_eq!(summary[0], "0|read|900.000|100.000");
+    assert!(summary[1..].iter().all(|row| row.ends_with("|NULL|NULL")), "{summary:?}");
+}
+
+#[test]
 fn the_database_summary_sets_logical_against_physical() {
     let (_dir, store) = store();
     let of = |columns: &str| {

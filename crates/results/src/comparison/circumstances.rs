@@ -1,6 +1,7 @@
 //! What differs between runs besides their figures.
 
-use iolite_model::CacheStamp;
+use iolite_model::{CacheStamp, Iops};
+use iolite_stats::PhaseChanges;
 use serde_json::Value;
 
 use super::figures::{Matched, Part};
@@ -39,8 +40,23 @@ pub(super) fn of_part(matched: &Matched<'_>) -> Vec<String> {
                 "`{name}`: the requested rate was not reached {side}, so response times grow with the duration."
             ));
         }
+        said.extend(parts.iter().find_map(|part| changed_rate(part, side)));
     }
     said
+}
+
+/// That the rate went from one level to another within a run of a side: the mean is that of neither.
+fn changed_rate(part: &Part, side: &str) -> Option<String> {
+    let changes = PhaseChanges::of(&part.phase)?;
+    let levels = changes.levels(&part.phase, changes.operation);
+    let text: Vec<_> = levels.iter().map(|level| Iops(level.value).to_string()).collect();
+    (!text.is_empty()).then(|| {
+        format!(
+            "`{}`: the rate changed permanently in mid-run {side} ({} IOPS); the figures are means over these levels.",
+            part.name,
+            text.join(" > ")
+        )
+    })
 }
 
 /// Whether as much of the I/O reached the devices.

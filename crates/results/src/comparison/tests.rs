@@ -15,7 +15,11 @@ fn run(id: &str, phases: &[(&str, FileTask, u64, u64)]) -> Run {
         let index = index as u32;
         let task = Task::File(FileTask { name: (*name).to_owned(), interval: Nanos(SECOND), ..task.clone() });
         events.push(Event::PhaseStarted(PhaseInfo { index, task, started: Nanos(0) }));
-        events.extend((0..20).map(|second| Event::Interval(interval(index, second, *count, *response))));
+        events.extend((0..20).map(|second| {
+            // As when burst credits run out.
+            let count = if second >= 10 && *name == "burst" { count / 4 } else { *count };
+            Event::Interval(interval(index, second, count, *response))
+        }));
         events.push(Event::PhaseEnded(PhaseEnd {
             phase: index,
             ending: Ending::Completed,
@@ -138,6 +142,16 @@ fn what_makes_runs_less_comparable_is_named() {
         "elsewhere",
     ] {
         assert!(caveats.contains(part), "{part}: {caveats}");
+    }
+}
+
+#[test]
+fn a_rate_that_changed_within_a_run_is_named_with_its_levels() {
+    let of = |id: &str, count| run(id, &[("burst", reads(4096), count, 90_000)]);
+    let caveats = compare(&[&of("a", 4000)], &[&of("b", 4000)]).caveats.join("\n");
+    for side in ["before", "after"] {
+        let text = format!("the rate changed permanently in mid-run {side} (4,002 > 1,002 IOPS)");
+        assert!(caveats.contains(&text), "{caveats}");
     }
 }
 

@@ -102,6 +102,13 @@ mod tests {
             ],
         };
         let concluded = iolite_model::Concluded::of_phase(3, &changes);
+        // As the view `rate_change` of the results database reads it.
+        let json = &concluded.value;
+        assert_eq!(
+            (&json["operation"], &json["changes"][0]["change"]),
+            (&"read".into(), &"level-shift".into())
+        );
+        assert_eq!(json["changes"][0]["before"]["value"], 22_000.5);
         assert_eq!(concluded.read::<PhaseChanges>(), Some(changes));
     }
 }
