@@ -128,6 +128,14 @@ fn ratios(rows: &[Row]) -> Vec<Ratio<'_>> {
 /// The table of the rows, and a sentence for each ratio.
 pub fn text(runs: &[Run], style: Style) -> String {
     let (styler, rows) = (Styler(style), rows(runs));
+    let ratios = ratios(&rows);
+    if rows.is_empty() {
+        return styler.item(
+            "",
+            0,
+            "No phase of these runs has completed operations: there is nothing to compare.",
+        );
+    }
     let row = |row: &Row| {
         let figures = FIGURES.map(|(_, value, shown)| shown(value(row)));
         [styler.clean(&row.pattern), styler.clean(&row.target), row.phases.to_string()]
@@ -141,7 +149,12 @@ pub fn text(runs: &[Run], style: Style) -> String {
     });
     let lines = aligned(std::iter::once(head).chain(cells), 0, |column| column > 1);
     let mut out: String = lines.into_iter().map(|line| line + "\n").collect();
-    for ratio in ratios(&rows) {
+    if ratios.is_empty() {
+        let need =
+            "There are no ratios: they require two patterns on one target, or one pattern on two targets.";
+        out += &("\n".to_owned() + &styler.item("", 0, need));
+    }
+    for ratio in &ratios {
         let ((best, worst), (_, _, shown)) = (ratio.values(), ratio.figure);
         let line = format!(
             "{} of {}: best {} ({}) / worst {} ({}) = {}",
@@ -250,5 +263,8 @@ mod tests {
         let runs = [runs(), runs()].concat();
         assert_eq!(document(&runs)["rows"][0]["phases"], 2);
         assert_eq!(document(&runs[1..2])["ratios"], json!([]));
+        let style = Style { color: false, unicode: true, width: 200 };
+        assert!(text(&runs[1..2], style).contains("There are no ratios"));
+        assert!(text(&[Run::new(synthetic::run())], style).starts_with("No phase of these runs"));
     }
 }
