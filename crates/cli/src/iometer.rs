@@ -167,7 +167,7 @@ fn test(
     for path in [Some(place.directory.as_path()), second].into_iter().flatten() {
         targets.push(TestTarget::at(path, &terms)?);
     }
-    let mut csv = place.csv.as_deref().map(create).transpose()?;
+    let mut csv = place.csv.as_deref().map(CsvFile::create).transpose()?;
     let control = Control::new(signals::interrupt_flag()?);
     let mut before: Option<Run> = None;
     let last = targets.len().saturating_sub(1);
@@ -180,9 +180,8 @@ fn test(
             output::run(&run, place.output.format())?;
         }
         output::failure(&run, place.output.view.quiet);
-        if let (Some((path, file)), Some(text)) = (&mut csv, iolite_report::iometer::csv(&run)) {
-            file.write_all(text.as_bytes())
-                .with_context(|| format!("cannot write {}: check the free space", path.display()))?;
+        if let (Some(file), Some(text)) = (&mut csv, iolite_report::iometer::csv(&run)) {
+            file.write(&text)?;
         }
         // Of two targets the first code that is not 0 remains.
         if exit == Exit::Fit {
@@ -196,12 +195,35 @@ fn test(
     Ok(exit)
 }
 
-/// Creates the file for the results, before anything is measured.
-fn create(path: &Path) -> Result<(PathBuf, File), UsageError> {
-    let file = File::create_new(path).map_err(|error| {
-        UsageError::new(format!("cannot create {}: {error}; specify a new file", path.display()))
-    })?;
-    Ok((path.to_owned(), file))
+/// A new file for the results, created before anything is measured. If nothing comes to be written to it, it is removed.
+struct CsvFile {
+    path: PathBuf,
+    file: File,
+    is_empty: bool,
+}
+
+impl CsvFile {
+    fn create(path: &Path) -> Result<CsvFile, UsageError> {
+        let file = File::create_new(path).map_err(|error| {
+            UsageError::new(format!("cannot create {}: {error}; specify a new file", path.display()))
+        })?;
+        Ok(CsvFile { path: path.to_owned(), file, is_empty: true })
+    }
+
+    fn write(&mut self, text: &str) -> anyhow::Result<()> {
+        self.is_empty = false;
+        let context = || format!("cannot write {}: check the free space", self.path.display());
+        self.file.write_all(text.as_bytes()).with_context(context)
+    }
+}
+
+impl Drop for CsvFile {
+    fn drop(&mut self) {
+        if self.is_empty {
+            // It is left where it cannot be removed.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// What is to be run.

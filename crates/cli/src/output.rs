@@ -54,16 +54,23 @@ pub(crate) fn complain(name: &str, text: &str) {
 
 /// A message without what arguments hold of passwords: a URL in the wrong place is quoted by whoever expects something else there.
 fn kept_secret(text: &str) -> String {
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    without_passwords(text, arguments)
+}
+
+fn without_passwords(text: &str, arguments: impl Iterator<Item = String>) -> String {
     let mut text = text.to_owned();
-    for argument in std::env::args() {
+    for argument in arguments {
         let secret = iolite_db::without_password(&argument);
-        if secret != argument {
-            text = text.replace(&argument, &secret);
-            // An option's value is quoted without its name.
-            if let (Some((_, value)), Some((_, secret))) = (argument.split_once('='), secret.split_once('='))
-            {
-                text = text.replace(value, secret);
-            }
+        if secret == argument {
+            continue;
+        }
+        text = text.replace(&argument, &secret);
+        // An option's value is quoted without its name. In a URL, what follows a `=` is a part that means nothing by itself.
+        let value =
+            |option: &str| option.strip_prefix("--")?.split_once('=').map(|(_, value)| value.to_owned());
+        if let (Some(value), Some(secret)) = (value(&argument), value(&secret)) {
+            text = text.replace(&value, &secret);
         }
     }
     text
@@ -144,4 +151,25 @@ fn unicode_locale() -> bool {
 fn width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     columns.or_else(iolite_sys::file::terminal_width).unwrap_or(110).clamp(60, 200)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_passwords;
+
+    #[test]
+    fn a_password_is_hidden_and_the_rest_of_a_message_stays_readable() {
+        let said = |text: &str, argument: &str| without_passwords(text, std::iter::once(argument.to_owned()));
+        let text = "cannot connect to `postgres://h/d?password=e`: check the name";
+        let hidden = "cannot connect to `postgres://h/d?password=***`: check the name";
+        for (own, argument) in [
+            (text, "postgres://h/d?password=e"),
+            (text, "--db=postgres://h/d?password=e"),
+            (&text.replace("password=e", "password="), "postgres://h/d?password="),
+        ] {
+            assert_eq!(said(own, argument), hidden, "{argument}");
+        }
+        let option = said("`--db=mysql://u:pw@h/d` and `mysql://u:pw@h/d`", "--db=mysql://u:pw@h/d");
+        assert!(!option.contains("pw"), "{option}");
+    }
 }

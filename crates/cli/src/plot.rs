@@ -66,12 +66,18 @@ pub(crate) fn stored(names: &[String], results: Option<PathBuf>) -> anyhow::Resu
 
 /// Writes the picture, and shows it where that is asked for.
 fn write(chart: &Chart, args: &PlotArgs) -> anyhow::Result<()> {
+    let to_standard_output = args.output.as_deref() == Some(Path::new("-"));
+    if args.show.is_some() && to_standard_output {
+        let message =
+            "--show and --output - both write to standard output: specify a file, or leave one of them out";
+        return Err(UsageError::new(message).into());
+    }
     if let Some(how) = args.show {
         output::print_rendered(&shown(chart, how)?)?;
     }
     let Some(file) = &args.output else { return Ok(()) };
     let picture = svg(chart);
-    if file == Path::new("-") {
+    if to_standard_output {
         return Ok(output::print_data(&picture)?);
     }
     if file.extension().is_some_and(|end| end.eq_ignore_ascii_case("png")) {

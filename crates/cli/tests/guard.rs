@@ -5,7 +5,9 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -430,6 +432,23 @@ fn passwords_in_arguments_are_never_printed() {
         assert_ne!(output.status.code(), Some(0), "{arguments:?}");
         assert!(!said(&output).contains("secret"), "{arguments:?}: {}", said(&output));
     }
+}
+
+#[test]
+fn an_argument_that_is_no_text_is_an_error_and_no_other_file_is_used() {
+    let place = TestDirectory::new();
+    let odd = OsStr::from_bytes(b"q\xff");
+    let mut filename = OsStr::new("--filename=").to_owned();
+    filename.push(odd);
+    let fio = ["fio", "--name=a", "--size=64k", "--rw=write"].map(OsStr::new);
+    let fio = [&fio[..], &[filename.as_os_str()]].concat();
+    for (arguments, code) in [(vec![OsStr::new("check"), odd], 2), (fio, 1)] {
+        let mut command = Command::new(IOLITE);
+        let output =
+            command.args(&arguments).current_dir(place.data()).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
+    }
+    assert_eq!(fs::read_dir(place.data()).unwrap().count(), 0);
 }
 
 #[test]

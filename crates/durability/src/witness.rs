@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -32,8 +32,21 @@ pub struct Witness {
 
 #[derive(Debug)]
 enum Notes {
-    Here { file: File, synced: Instant },
+    Here { file: File, path: PathBuf, synced: Instant },
     Elsewhere(TcpStream),
+}
+
+/// Notes of a run that has acknowledged nothing are of no use, and would keep the next run from beginning.
+impl Drop for Witness {
+    fn drop(&mut self) {
+        let notes = self.notes.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Notes::Here { file, path, .. } = notes
+            && file.metadata().is_ok_and(|metadata| metadata.len() == 0)
+        {
+            // It is left where it cannot be removed.
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 impl Witness {
@@ -56,7 +69,7 @@ impl Witness {
                 return Err(Error::SamePlace { witness: path.to_owned(), directory: directory.to_owned() });
             }
         }
-        let notes = Mutex::new(Notes::Here { file, synced: Instant::now() });
+        let notes = Mutex::new(Notes::Here { file, path: path.to_owned(), synced: Instant::now() });
         Ok(Witness { place: path.display().to_string(), notes })
     }
 
@@ -118,7 +131,7 @@ impl Witness {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let written = match &mut *notes {
             Notes::Elsewhere(stream) => stream.write_all(text.as_bytes()),
-            Notes::Here { file, synced } => file.write_all(text.as_bytes()).and_then(|()| {
+            Notes::Here { file, synced, .. } => file.write_all(text.as_bytes()).and_then(|()| {
                 if durably || synced.elapsed() > SYNC_EVERY {
                     file.sync_data()?;
                     *synced = Instant::now();
@@ -232,9 +245,11 @@ mod tests {
         let path = directory.path().join("notes");
         let error = Witness::file(&path, Some(directory.path()), false).unwrap_err();
         assert!(matches!(error, Error::SamePlace { .. }) && !path.exists(), "{error}");
-        Witness::file(&path, Some(directory.path()), true).unwrap();
+        let unused = Witness::file(&path, Some(directory.path()), true).unwrap();
         let error = Witness::file(&path, None, false).unwrap_err().to_string();
         assert!(error.contains("choose a new file"), "{error}");
+        drop(unused);
+        assert!(!path.exists(), "what holds nothing is removed");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iolite_model::{Event, Interval, OpKind, Sink, Stage, View};
 use iolite_stats::Histogram;
@@ -37,9 +37,12 @@ const FIGURES: [Figure; 3] = [
 const RESPONSE: &str = "iolite_response_seconds";
 const RESPONSE_HELP: &str = "Response times: completed minus intended.";
 
-/// Bytes of a request at most, and how long a client may take for each part of it.
+/// Bytes of a request at most.
 const REQUEST: usize = 8192;
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time for a request and its response together: clients are served one after the other, and the end of a run waits for the last one.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Phases served at most: of a run of many phases those that ended first are left out, since each one adds some 30 series.
+const PHASES: usize = 64;
 
 /// A view that also serves what it is shown.
 pub struct Prometheus {
@@ -123,6 +126,7 @@ impl Sink for Prometheus {
             Event::PhaseStarted(info) => {
                 let name = info.task.name().to_owned();
                 values.phases.insert(info.index, Phase { name, is_running: true, ..Phase::default() });
+                values.forget_ended();
             }
             Event::Interval(interval) if interval.stage == Stage::Measured => {
                 if let Some(phase) = values.phases.get_mut(&interval.phase) {
@@ -185,10 +189,44 @@ fn bound(bucket: usize) -> u64 {
     1000 << bucket
 }
 
+/// A client and the time that is left for it.
+struct Client {
+    stream: TcpStream,
+    deadline: Instant,
+}
+
+impl Client {
+    /// The time that is left.
+    ///
+    /// # Errors
+    /// None is.
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+impl Read for Client {
+    fn read(&mut self, part: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(part)
+    }
+}
+
+impl io::Write for Client {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(part)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
 /// Answers one request.
-fn respond(mut client: TcpStream, values: &Mutex<Values>) -> io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
-    client.set_write_timeout(Some(PATIENCE))?;
+fn respond(stream: TcpStream, values: &Mutex<Values>) -> io::Result<()> {
+    let mut client = Client { stream, deadline: Instant::now() + PATIENCE };
     let mut request = Vec::new();
     let mut part = [0; 1024];
     while request.len() < REQUEST && !request.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -228,6 +266,15 @@ fn accepted(request: &[u8]) -> String {
 }
 
 impl Values {
+    /// Leaves out the earliest phases that have ended, where there are too many.
+    fn forget_ended(&mut self) {
+        while self.phases.len() > PHASES {
+            let ended = self.phases.iter().find(|(_, phase)| !phase.is_running).map(|(index, _)| *index);
+            let Some(index) = ended else { return };
+            self.phases.remove(&index);
+        }
+    }
+
     fn text(&self) -> String {
         let mut out = String::new();
         let [run, version, directory] = [&self.run, &self.version, &self.directory].map(|text| label(text));
@@ -356,6 +403,39 @@ mod tests {
         let mut answer = String::new();
         client.read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    /// A client that sends a byte now and then, each before any time limit of its own.
+    #[test]
+    fn a_slow_client_does_not_hold_up_the_end_of_a_run() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let view = Prometheus::serve(listener, Box::new(NullSink)).unwrap();
+        let mut client = TcpStream::connect(view.address()).unwrap();
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let dripping = std::thread::spawn(move || {
+            let mut sent = 0;
+            while stopped.recv_timeout(Duration::from_millis(100)).is_err() && client.write_all(b"x").is_ok()
+            {
+                sent += 1;
+            }
+            sent
+        });
+        drop(view);
+        stop.send(()).ok();
+        // Long before as many bytes have come as a request may have.
+        assert!(dripping.join().unwrap() < REQUEST / 10);
+    }
+
+    #[test]
+    fn of_many_phases_the_latest_are_served_and_all_that_run() {
+        let mut values = Values::default();
+        let phase = |is_running| Phase { is_running, ..Phase::default() };
+        for index in 0..200 {
+            values.phases.insert(index, phase(index == 3));
+            values.forget_ended();
+        }
+        assert_eq!(values.phases.len(), PHASES);
+        assert_eq!(values.phases.keys().copied().take(2).collect::<Vec<_>>(), [3, 200 - 63]);
     }
 
     /// Names of all families.

@@ -11,7 +11,7 @@ mod output;
 mod overwrite;
 mod run;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -49,8 +49,9 @@ enum Outcome {
 
 /// The program under fio's name, or as `iolite fio`; `arguments` are those after that.
 pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let arguments: Vec<String> = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
-    match answer(&arguments) {
+    let arguments: Result<Vec<String>, OsString> = arguments.map(OsString::into_string).collect();
+    let answered = arguments.map_err(|argument| not_text(&argument).into());
+    match answered.and_then(|arguments| answer(&arguments)) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Failed) => FAILED.into(),
         Ok(Outcome::Interrupted) => INTERRUPTED.into(),
@@ -59,6 +60,14 @@ pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             FAILED.into()
         }
     }
+}
+
+/// Why an argument cannot be used: options are text, and another name than the one meant would be written to.
+fn not_text(argument: &OsStr) -> UsageError {
+    let shown = argument.to_string_lossy();
+    UsageError::new(format!(
+        "the argument `{shown}` is not valid UTF-8: rename the file, or name it by a symbolic link"
+    ))
 }
 
 fn answer(arguments: &[String]) -> anyhow::Result<Outcome> {

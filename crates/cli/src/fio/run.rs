@@ -45,7 +45,6 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
         overwrite::ask(&held)?;
     }
     let (plan, storage) = planned(invocation, &threads)?;
-    links::replace(&threads)?;
     debug::Operations::watch(invocation, &mut threads);
     let control = Control::new(signals::interrupt_flag()?);
     let outputs = Outputs::open(invocation, &threads, global_settings)?;
@@ -64,6 +63,8 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     listeners.listen(session.events());
     let operations = debug::Operations::of(invocation, thread_of(&listeners.watchers));
     operations.into_iter().for_each(|lines| session.events().listen(Box::new(lines)));
+    // Nothing can keep the jobs from beginning any more: a command that is refused leaves the links.
+    links::replace(&threads)?;
     let job = FioJob::new(threads, listeners.watchers.clone(), Some(status));
     let results = perform(session, job, &control, &listeners)?;
     outputs.results(&results)?;
