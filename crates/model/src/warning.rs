@@ -143,12 +143,17 @@ pub enum Warning {
     )]
     ThroughCache,
     /// A plateau that is equal at all depths and sizes.
-    #[error("{what}: {cap}, whatever the queue depth: this is a throttle, not a limit of the device")]
+    #[error(
+        "{what}: {cap} at every queue depth{}: this is a throttle, not a limit of the device",
+        if *.from > 1 { format!(" from {from} on") } else { String::new() }
+    )]
     Capped {
         /// The searches that met it.
         what: String,
         /// The cap, in words.
         cap: String,
+        /// Outstanding operations from which on the rate is the same.
+        from: u32,
     },
     /// The data file covers little of a device whose speed depends on where it reads.
     #[error(

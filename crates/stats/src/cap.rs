@@ -30,6 +30,17 @@ impl fmt::Display for Cap {
     }
 }
 
+/// A cap that a search has met.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CapFound {
+    /// Size of the search's blocks.
+    pub block: Bytes,
+    /// The cap.
+    pub cap: Cap,
+    /// Outstanding operations from which on the rate is the same.
+    pub from: u32,
+}
+
 /// Outstanding operations from which on a plateau is a throttle's, where several block sizes have one: flash serves more than so many
 /// at the same time, and a disk gains from each.
 const EARLY: u32 = 4;
@@ -43,10 +54,11 @@ const EARLY: u32 = 4;
 /// - where the rate does not grow from the first of at least three points on: no device is as slow at every depth.
 ///
 /// It is then named in bytes where smaller blocks have reached a higher rate, else in operations.
-pub fn cap(searches: &[(Bytes, Vec<LoadPoint>)]) -> Vec<(Bytes, Cap)> {
+pub fn cap(searches: &[(Bytes, Vec<LoadPoint>)]) -> Vec<CapFound> {
     let flat: Vec<(Bytes, Plateau)> =
         searches.iter().filter_map(|(block, points)| Some((*block, plateau(points)?))).collect();
-    let named = |cap: Cap| flat.iter().map(|(block, _)| (*block, cap)).collect();
+    let of = |(block, plateau): &(Bytes, Plateau), cap| CapFound { block: *block, cap, from: plateau.from };
+    let named = |cap: Cap| flat.iter().map(|plateau| of(plateau, cap)).collect();
     let all = flat.len() >= 2 && flat.len() == searches.len();
     if all {
         let rates: Vec<f64> = flat.iter().map(|(_, plateau)| plateau.rate).collect();
@@ -60,7 +72,7 @@ pub fn cap(searches: &[(Bytes, Vec<LoadPoint>)]) -> Vec<(Bytes, Cap)> {
     }
     let early = all && flat.iter().all(|(_, plateau)| plateau.from <= EARLY);
     let found = flat.iter().filter(|(_, plateau)| early || plateau.is_whole);
-    found.map(|(block, plateau)| (*block, of_one(*block, plateau.rate, searches))).collect()
+    found.map(|each| of(each, of_one(each.0, each.1.rate, searches))).collect()
 }
 
 /// The cap of a plateau that not all block sizes have: on bytes, where smaller blocks have reached a higher rate.
@@ -123,8 +135,8 @@ mod tests {
     fn an_equal_rate_at_all_sizes_is_a_cap_on_operations() {
         let found =
             cap(&[search(8192, |c| (600.0 * c).min(1000.0)), search(65536, |c| (500.0 * c).min(1004.0))]);
-        assert_eq!(found.len(), 2);
-        assert_eq!(found[0].1.to_string(), "capped at 1,002 IOPS");
+        assert_eq!(found.iter().map(|found| found.from).collect::<Vec<_>>(), [2, 4]);
+        assert_eq!(found[0].cap.to_string(), "capped at 1,002 IOPS");
     }
 
     #[test]
@@ -134,7 +146,7 @@ mod tests {
             search(8192, |c| (9000.0 * c).min(mib / 8192.0)),
             search(65536, |c| (2500.0 * c).min(mib / 65536.0)),
         ]);
-        assert_eq!(found[1].1.to_string(), "capped at 250 MiB/s");
+        assert_eq!(found[1].cap.to_string(), "capped at 250 MiB/s");
     }
 
     #[test]
@@ -154,15 +166,16 @@ mod tests {
             search(8192, |c| (1400.0 * c).min(3000.0)),
             search(65536, |c| (1100.0 * c).min(mib / 65536.0)),
         ]);
-        let texts: Vec<_> = found.iter().map(|(_, cap)| cap.to_string()).collect();
+        let texts: Vec<_> = found.iter().map(|found| found.cap.to_string()).collect();
         assert_eq!(texts, ["capped at 3,000 IOPS", "capped at 125 MiB/s"]);
         // Met by large blocks from the first on, and by small ones not at all.
         let found = cap(&[search(8192, |c| 1100.0 * c.powf(0.7)), search(65536, |_| 500.0)]);
-        assert_eq!(found, [(Bytes(65536), Cap::Bandwidth(500.0 * 65536.0))]);
+        let expected = CapFound { block: Bytes(65536), cap: Cap::Bandwidth(500.0 * 65536.0), from: 1 };
+        assert_eq!(found, [expected]);
     }
 
     #[test]
     fn a_rate_that_no_depth_changes_is_a_cap_with_one_size_too() {
-        assert_eq!(cap(&[search(8192, |_| 500.0)])[0].1, Cap::Iops(500.0));
+        assert_eq!(cap(&[search(8192, |_| 500.0)])[0].cap, Cap::Iops(500.0));
     }
 }

@@ -11,7 +11,7 @@ pub(crate) use correlation::Worth;
 use ranks::ranks;
 
 /// 97.5 % quantile of the standard normal distribution: half the width of a 95 % interval in standard errors.
-pub(crate) const Z_95: f64 = 1.959_963_984_540_054;
+pub const Z_95: f64 = 1.959_963_984_540_054;
 
 /// Upper 97.5 % limit of a Poisson mean when nothing was counted: -ln 0.025 (Garwood 1936, Biometrika 28).
 const POISSON_UPPER_OF_NONE: f64 = 3.688_879_454_113_936;
@@ -158,6 +158,17 @@ impl Estimate {
     pub fn resolves(q: Quantile, n: u64) -> bool {
         let (lower, upper) = ranks(share(q), n);
         lower >= 1 && upper <= n
+    }
+
+    /// The same in another unit: value, error and interval times a factor.
+    pub fn scaled(self, factor: f64) -> Estimate {
+        Estimate {
+            value: self.value * factor,
+            standard_error: self.standard_error * factor,
+            low: self.low * factor,
+            high: self.high * factor,
+            ..self
+        }
     }
 
     /// Half the interval's width as a share of the value: 0.02 is "± 2 %".

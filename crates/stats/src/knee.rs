@@ -40,6 +40,13 @@ pub struct LoadPoint {
 }
 
 impl LoadPoint {
+    /// The point of a rate at this concurrency, with the mean response time in nanoseconds. The half-width of the rate's interval is
+    /// taken as a normal error: it is wider where few intervals are behind it.
+    pub fn of(concurrency: u32, rate: &Estimate, response: f64) -> LoadPoint {
+        let throughput_se = (rate.high - rate.low) / 2.0 / Z_95;
+        LoadPoint { concurrency, throughput: rate.value, throughput_se, response: response / 1e9 }
+    }
+
     /// Mean number of operations really in flight, by Little's law (Little 1961, Operations Research 9): throughput
     /// times response time. Well below `concurrency`, the load generator was the limit and not the storage.
     pub fn in_flight(&self) -> f64 {

@@ -4,15 +4,15 @@ mod beside;
 mod floor;
 
 use iolite_model::{
-    Criterion, Ending, Fitness, Iops, Layer, Measure, Nanos, OpKind, Profile, Quantile, Reason, Verdict,
-    Warning,
+    Criterion, Ending, Fitness, HostLimit, Iops, Layer, Measure, Nanos, OpKind, Profile, Quantile, Reason,
+    Verdict, Warning,
 };
-use iolite_stats::{Estimate, Knee, PhaseResult};
+use iolite_stats::{Estimate, Knee, PhaseResult, Summary};
 
 use crate::phase_warnings::is_short;
 use beside::judge_beside;
-pub(crate) use beside::{HostUse, from_memory, judge_failures, judge_run};
-pub(crate) use floor::Capacity;
+pub(crate) use beside::{HostUse, from_memory, judge_failures, judge_run, judge_storage};
+pub(crate) use floor::{Capacity, on_ratio_scale, reaches};
 use floor::{judge_capacity, judge_floor};
 
 /// A phase that shows what a criterion asks about.
@@ -43,6 +43,10 @@ pub(crate) struct RateDemand<'a> {
     pub(crate) knee: Option<&'a Knee>,
     /// The phase at the target rate, where it was run.
     pub(crate) at_target: Option<&'a PhaseResult>,
+    /// What else was seen meanwhile.
+    pub(crate) disturbed: Option<Disturbance>,
+    /// The limit that the load generator met: the storage may do more.
+    pub(crate) generator: Option<HostLimit>,
 }
 
 /// Share of the operations that were due that counts as reaching a target rate: a few are always in flight at the end.
@@ -133,14 +137,13 @@ fn spared(mut reason: Reason, disturbed: Option<Disturbance>) -> Reason {
 const ENOUGH_FOR_RATE: u64 = 300;
 
 /// Why a phase shows nothing, where it does not: one over early shows something all the same from `enough` operations on.
-fn unjudged(evidence: &Evidence<'_>, enough: u64) -> Option<String> {
-    let result = evidence.result;
+fn unjudged(result: &PhaseResult, kind: OpKind, enough: u64) -> Option<String> {
     match &result.end.ending {
         Ending::Failed(why) => return Some(format!("its stage failed: {why}")),
         Ending::Interrupted => return Some("its stage was interrupted".into()),
         Ending::Completed => {}
     }
-    let few = result.totals.operations(evidence.kind) < enough && result.errors() == 0;
+    let few = result.totals.operations(kind) < enough && result.errors() == 0;
     (is_short(result) && few).then(|| format!("measured for only {}", result.end.measured))
 }
 
@@ -165,7 +168,7 @@ fn judge_time(
     let Some(evidence) = evidence else {
         return reason(Fitness::Marginal, "", "not judged: not measured".into(), f64::NAN);
     };
-    if let Some(why) = unjudged(evidence, ENOUGH) {
+    if let Some(why) = unjudged(evidence.result, evidence.kind, ENOUGH) {
         return reason(Fitness::Marginal, evidence.load, format!("not judged: {why}"), f64::NAN);
     }
     let Some(estimate) = estimate(criterion, evidence) else {
@@ -266,7 +269,7 @@ pub(crate) fn is_undecided(criterion: &Criterion, evidence: &Evidence<'_>) -> bo
     let straddled =
         estimate(criterion, evidence).is_some_and(|found| found.low <= bound && found.high > bound);
     straddled
-        || unjudged(evidence, ENOUGH).is_some()
+        || unjudged(evidence.result, evidence.kind, ENOUGH).is_some()
         || criterion.quantile.is_some_and(|quantile| {
             too_few(criterion, quantile, evidence)
                 || stalls(quantile, criterion.at_most, evidence)
@@ -327,27 +330,28 @@ pub(crate) fn fitness(estimate: &Estimate, bound: f64, marginal_factor: f64) -> 
 }
 
 fn judge_rate(demand: &RateDemand<'_>) -> Reason {
+    let mut reason = spared(judge_rate_alone(demand), demand.disturbed);
+    if let Some(limit) = demand.generator {
+        reason.spare(format!("{limit}: the storage may do more"));
+    }
+    reason
+}
+
+/// A demand on the rate, whatever else was seen.
+fn judge_rate_alone(demand: &RateDemand<'_>) -> Reason {
     let asked = format!("{} IOPS", Iops(demand.target));
     let reason = |fitness, measured: String, value| {
         Reason::new(fitness, format!("{}, rate", demand.what), measured, format!("at least {asked}"))
             .with_figure(value, demand.target)
     };
-    if let Some((result, summary)) =
-        demand.at_target.and_then(|result| Some((result, result.summary(OpKind::Read)?)))
-    {
-        let outstanding = result.end.outstanding;
-        let late = outstanding.backlog + outstanding.at_end;
-        let due = summary.operations + result.totals.errors(OpKind::Read) + late;
-        let share = summary.operations as f64 / due as f64;
-        let measured = format!(
-            "{} IOPS sustained: {} of {due} operations that were due, {} behind at the end",
-            Iops(summary.rate.value),
-            summary.operations,
-            outstanding.backlog
-        );
-        // What is in flight at the end is late only if more than a few are.
-        let reached = share >= REACHED || late <= FEW_LATE;
-        return reason(if reached { Fitness::Fit } else { Fitness::Unfit }, measured, summary.rate.value);
+    if let Some(result) = demand.at_target {
+        if let Some(why) = unjudged(result, OpKind::Read, ENOUGH_FOR_RATE) {
+            return reason(Fitness::Marginal, format!("not judged: {why}"), f64::NAN);
+        }
+        if let Some(summary) = result.summary(OpKind::Read) {
+            let (fitness, measured) = reached(result, &summary);
+            return reason(fitness, measured, summary.rate.value);
+        }
     }
     match demand.knee.map(|knee| knee.plateau) {
         Some(plateau) => {
@@ -364,6 +368,23 @@ fn judge_rate(demand: &RateDemand<'_>) -> Reason {
         }
         None => reason(Fitness::Marginal, "not judged: not measured".into(), f64::NAN),
     }
+}
+
+/// Whether the operations that were due have completed.
+fn reached(result: &PhaseResult, summary: &Summary) -> (Fitness, String) {
+    let outstanding = result.end.outstanding;
+    let late = outstanding.backlog + outstanding.at_end;
+    let due = summary.operations + result.totals.errors(OpKind::Read) + late;
+    let share = summary.operations as f64 / due as f64;
+    let measured = format!(
+        "{} IOPS sustained: {} of {due} operations that were due, {} behind at the end",
+        Iops(summary.rate.value),
+        summary.operations,
+        outstanding.backlog
+    );
+    // What is in flight at the end is late only if more than a few are.
+    let is_reached = share >= REACHED || late <= FEW_LATE;
+    (if is_reached { Fitness::Fit } else { Fitness::Unfit }, measured)
 }
 
 pub(crate) fn nanos(value: f64) -> String {

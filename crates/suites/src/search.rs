@@ -1,7 +1,7 @@
 //! The search for the knee: more and more concurrency until it is clear, then a closer look around it.
 
 use iolite_model::{Bytes, Nanos, OpKind, Warning};
-use iolite_stats::{LoadPoint, PhaseResult, cap, refine, still_growing};
+use iolite_stats::{CapFound, LoadPoint, PhaseResult, cap, refine, still_growing};
 
 /// How far and how long to search.
 #[derive(Debug, Clone, Copy)]
@@ -14,37 +14,33 @@ pub(crate) struct Limits {
     pub(crate) refinements: usize,
 }
 
-/// Half-width of a normal distribution's 95 % interval in standard errors.
-const NORMAL_95: f64 = 1.96;
-
 /// Relative error up to which one doubling without growth is enough to believe it.
 const STEADY: f64 = 0.02;
 
 /// What a finished run says about the load it was under; `None` where nothing was measured.
 pub(crate) fn load_point(result: &PhaseResult) -> Option<LoadPoint> {
     let summary = result.summary(OpKind::Read)?;
-    Some(LoadPoint {
-        concurrency: result.info.task.concurrency(),
-        throughput: summary.rate.value,
-        // The half-width as a normal error: it is wider where few intervals are behind it.
-        throughput_se: (summary.rate.high - summary.rate.low) / 2.0 / NORMAL_95,
-        response: summary.mean.value / 1e9,
-    })
+    Some(LoadPoint::of(result.info.task.concurrency(), &summary.rate, summary.mean.value))
 }
 
 /// The throttles that searches have met, each with its name and the size of its blocks: one warning for each cap.
 pub(crate) fn capped(searches: &[(&str, Bytes, Vec<LoadPoint>)]) -> Vec<Warning> {
     let points: Vec<_> = searches.iter().map(|(_, block, points)| (*block, points.clone())).collect();
-    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
-    for (block, cap) in cap(&points) {
+    let mut warnings: Vec<(String, u32, Vec<&str>)> = Vec::new();
+    for CapFound { block, cap, from } in cap(&points) {
         let text = cap.to_string();
         let names = searches.iter().filter(|search| search.1 == block).map(|search| search.0);
-        match found.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, known)) => known.extend(names),
-            None => found.push((text, names.collect())),
+        match warnings.iter_mut().find(|(known, ..)| *known == text) {
+            Some((_, known_from, known)) => {
+                *known_from = from.max(*known_from);
+                known.extend(names);
+            }
+            None => warnings.push((text, from, names.collect())),
         }
     }
-    found.into_iter().map(|(cap, names)| Warning::Capped { what: names.join(", "), cap }).collect()
+    let warning =
+        |(cap, from, names): (String, u32, Vec<&str>)| Warning::Capped { what: names.join(", "), cap, from };
+    warnings.into_iter().map(warning).collect()
 }
 
 /// The next concurrency to try, given the points so far in the order they were measured; `None` when it is clear.

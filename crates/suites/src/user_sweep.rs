@@ -4,19 +4,20 @@ use iolite_model::{
     Concluded, Ending, Fitness, Nanos, OpKind, Quantile, Reason, Task, TprocCCounted, TprocCTask, Verdict,
 };
 use iolite_results::Run;
-use iolite_stats::{Knee, KneeFound, LoadPoint, PhaseResult, still_growing};
+use iolite_stats::{Estimate, Knee, KneeFound, LoadPoint, PhaseResult, still_growing};
 
-use crate::judge::{judge_failures, judge_run};
+use crate::judge::{fitness, judge_failures, judge_run, judge_storage, nanos};
+use crate::phase_warnings::is_short;
 use crate::procedure::{Conclusions, Nothing, Procedure, Step};
 
-/// Half-width of a normal distribution's 95 % interval in standard errors.
-const NORMAL_95: f64 = 1.96;
 /// Fewer steps show no knee.
 const FEWEST: usize = 3;
 /// Stock-Level may take as many times as long as the others (clause 5.2.5.3: 20 s beside 5 s).
 const STOCK_LEVEL: u64 = 4;
 /// The quantile that the response times are judged by (clause 5.2.5.3).
 const JUDGED: Quantile = Quantile(0.9);
+/// Up to the bound times this a response time that is surely beyond it is marginal: the clause has no tolerance.
+const MARGINAL: f64 = 1.0;
 /// The transactions, by their kind of operation.
 const TRANSACTIONS: [&str; 5] = ["new-order", "payment", "order-status", "delivery", "stock-level"];
 
@@ -67,7 +68,9 @@ impl UserSweep {
         let at = at.flatten();
         let failures: Vec<Reason> = judge_failures(run.errors(), run.lost()).collect();
         let known = at.is_some() || !failures.is_empty();
-        let reasons = failures.into_iter().chain(at.into_iter().flat_map(|phase| self.judge(phase)));
+        let medium = judge_storage(run).into_iter();
+        let judged = at.into_iter().flat_map(|phase| self.judge(phase));
+        let reasons = medium.chain(failures).chain(judged);
         let beside = judge_run(run, &[at.into_iter().collect()]);
         let verdict = known.then(|| Verdict::of("TPROC-C at the knee", reasons.chain(beside).collect()));
         let found = knee.map(|knee| KneeFound {
@@ -80,27 +83,33 @@ impl UserSweep {
 
     /// Each transaction's 90th percentile at the knee.
     fn judge(&self, phase: &PhaseResult) -> Vec<Reason> {
-        let users = users_of(phase);
-        let reasons = TRANSACTIONS.iter().filter_map(|name| {
-            let kind = OpKind::named(name)?;
-            let times = phase.quantile(kind, JUDGED)?;
-            let bound = match *name {
-                "stock-level" => self.limit.0.saturating_mul(STOCK_LEVEL),
-                _ => self.limit.0,
-            };
-            let limit = bound as f64;
-            let fitness = match () {
-                () if times.high <= limit => Fitness::Fit,
-                () if times.low > limit => Fitness::Unfit,
-                () => Fitness::Marginal,
-            };
-            let nanos = |value: f64| Nanos(value as u64);
-            let what = format!("{name} with {users} virtual users, p90");
-            let measured = format!("{} ({} to {})", nanos(times.value), nanos(times.low), nanos(times.high));
-            let reason = Reason::new(fitness, what, measured, format!("at most {}", Nanos(bound)));
-            Some(reason.with_figure(times.value, limit))
-        });
-        reasons.collect()
+        let kinds = TRANSACTIONS.iter().filter_map(|name| OpKind::named(name));
+        kinds.filter(|kind| self.task.kinds.contains(kind)).map(|kind| self.judge_kind(phase, kind)).collect()
+    }
+
+    fn judge_kind(&self, phase: &PhaseResult, kind: OpKind) -> Reason {
+        let bound = match kind.name() {
+            "stock-level" => self.limit.0.saturating_mul(STOCK_LEVEL),
+            _ => self.limit.0,
+        };
+        let what = format!("{} with {} virtual users, p90", kind.name(), users_of(phase));
+        let asked = format!("at most {}", Nanos(bound));
+        let Some(times) = phase.quantile(kind, JUDGED) else {
+            return Reason::new(Fitness::Marginal, what, "not judged: none completed", asked);
+        };
+        if is_short(phase) {
+            let measured = format!("not judged: measured for only {}", phase.end.measured);
+            return Reason::new(Fitness::Marginal, what, measured, asked);
+        }
+        let measured = format!("{} ({} to {})", nanos(times.value), nanos(times.low), nanos(times.high));
+        let fitness = fitness(&times, bound as f64, MARGINAL);
+        let mut reason = Reason::new(fitness, what, measured, asked).with_figure(times.value, bound as f64);
+        // Of too few, the largest is no bound.
+        if !Estimate::resolves(JUDGED, phase.effective_for_quantile(kind, JUDGED)) {
+            let all = phase.totals.operations(kind);
+            reason.reserve(Fitness::Marginal, format!("{all} transactions are too few"));
+        }
+        reason
     }
 }
 
@@ -141,13 +150,8 @@ fn point(run: &Run, phase: &PhaseResult) -> Option<LoadPoint> {
     let summary = phase.summary(kind)?;
     let throughput = counted.nopm() / 60.0;
     // The counter has two readings; how much the rate varies is seen in the intervals of the committed ones.
-    let relative = (summary.rate.high - summary.rate.low) / 2.0 / NORMAL_95 / summary.rate.value;
-    (throughput > 0.0).then_some(LoadPoint {
-        concurrency: users_of(phase),
-        throughput,
-        throughput_se: throughput * relative,
-        response: summary.mean.value / 1e9,
-    })
+    let rate = summary.rate.scaled(throughput / summary.rate.value);
+    (throughput > 0.0).then(|| LoadPoint::of(users_of(phase), &rate, summary.mean.value))
 }
 
 #[cfg(test)]
@@ -308,6 +312,40 @@ mod tests {
         assert_eq!(judged(&busy_from(16)).0, Fitness::Fit);
         let (fitness, reasons) = judged(&busy_from(1));
         assert_eq!((fitness, reasons.last().unwrap().as_str()), (Fitness::Marginal, "load generator"));
+    }
+
+    #[test]
+    fn what_rests_on_next_to_nothing_is_never_fit() {
+        let judged = |change: &dyn Fn(&mut Run)| {
+            let verdict = swept_with(800.0, Nanos(5 * SECOND), change).1.verdict.unwrap();
+            let reason = verdict.reasons.iter().find(|reason| reason.what.starts_with("new-order"));
+            let said = reason.map(|reason| format!("{} {}", reason.measured, reason.reservations.join("; ")));
+            (verdict.fitness, verdict.reasons[0].what.clone(), said.unwrap_or_default())
+        };
+        let (fitness, _, said) =
+            judged(&|run| run.phases.iter_mut().for_each(|phase| phase.end.measured = Nanos(SECOND / 10)));
+        assert!(fitness == Fitness::Marginal && said.contains("measured for only"), "{said}");
+        let volatile = Warning::Volatile { device: "tmpfs".into() };
+        let (fitness, first, _) = judged(&|run| run.warnings = vec![volatile.clone()]);
+        assert_eq!((fitness, first.as_str()), (Fitness::Unfit, "durability"));
+        let unflushed = Warning::FewSyncs {
+            phase: "a".into(),
+            commits: 100,
+            jobs: 1,
+            counter: "device".into(),
+            what: "flushes".into(),
+            syncs: 0,
+        };
+        let (fitness, ..) = judged(&|run| run.warnings = vec![unflushed.clone()]);
+        assert_eq!(fitness, Fitness::Marginal);
+        // A kind of transaction of the mix of which none completed.
+        let mut run = Run::new(info());
+        let stock_level = OpKind::of("stock-level", OpClass::Read, false).unwrap();
+        let mut sweep = UserSweep::new(task(), vec![1], Nanos(5 * SECOND), false).unwrap();
+        sweep.task.kinds.push(stock_level);
+        step(&mut run, &task(), 800.0);
+        let reasons = sweep.judge(&run.phases[0]);
+        assert_eq!((reasons.len(), reasons[1].measured.as_str()), (2, "not judged: none completed"));
     }
 
     #[test]

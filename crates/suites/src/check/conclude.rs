@@ -1,7 +1,7 @@
 //! What the phases of a check say together.
 
 use iolite_model::{
-    CacheStamp, Concluded, Ending, HostLimit, Iops, Measure, Nanos, OpKind, PhaseEnd, Verdict, Warning,
+    CacheStamp, Concluded, Ending, HostLimit, Measure, Nanos, OpKind, PhaseEnd, Verdict, Warning,
 };
 use iolite_stats::{Estimate, Knee, LoadPoint, PhaseResult};
 
@@ -97,8 +97,13 @@ impl Check {
     }
 
     fn windows<'a>(&self, stage: Stage, history: &'a [PhaseResult]) -> Option<Windows<'a>> {
+        // A window that was not planned and failed takes nothing from the others.
+        let planned = stage.windows(&self.options);
+        let counts = |(number, result): &(usize, &PhaseResult)| {
+            *number < planned || result.end.ending == Ending::Completed
+        };
         let each: Vec<&PhaseResult> =
-            self.run.iter().zip(history).filter(|(run, _)| **run == stage).map(|run| run.1).collect();
+            self.results(stage, history).enumerate().filter(counts).map(|(_, result)| result).collect();
         let (first, others) = each.split_first()?;
         let merged = others.iter().fold((*first).clone(), |merged, other| merged.followed_by(other));
         // A window that failed makes all of them fail: what came of the others does not make up for it.
@@ -119,11 +124,15 @@ impl Check {
         (!found.knee.saturated && good).then_some(warning)
     }
 
-    /// The throttles that the searches of the file layer have met.
+    /// The throttles that the searches of the file layer have met. A step that a limit of the host has ended shows none of the storage.
     fn capped(&self, history: &[PhaseResult]) -> Vec<Warning> {
+        let points = |search: Search| -> Vec<LoadPoint> {
+            let results = self.results(Stage::Search(search), history);
+            results.filter(|result| self.host.limits([*result]).is_empty()).filter_map(load_point).collect()
+        };
         let searches: Vec<_> = Search::FILE
             .into_iter()
-            .map(|search| (search.name(), search.block(), self.points(Stage::Search(search), history)))
+            .map(|search| (search.name(), search.block(), points(search)))
             .filter(|(.., points)| !points.is_empty())
             .collect();
         capped(&searches)
@@ -230,18 +239,11 @@ impl Check {
             |search: Search| knees.iter().find(|found| found.name == search.name()).map(|found| &found.knee);
         let shown = self.shown(history);
         let evidence: Vec<_> = shown.iter().map(Shown::evidence).collect();
-        let targets: Vec<_> =
-            Search::FILE.map(|search| (search, self.windows(Stage::AtTarget(search), history))).into();
-        let demands: Vec<_> = match self.options.target_iops {
-            None => Vec::new(),
-            Some(Iops(target)) => targets
-                .iter()
-                .map(|(search, windows)| {
-                    let at_target = windows.as_ref().map(|windows| &windows.merged);
-                    RateDemand { target, what: search.name(), knee: knee_of(*search), at_target }
-                })
-                .collect(),
-        };
+        let targets = Search::FILE.map(|search| (search, self.windows(Stage::AtTarget(search), history)));
+        let demands: Vec<_> = targets
+            .iter()
+            .filter_map(|(search, windows)| self.demand(*search, windows.as_ref(), knee_of(*search), history))
+            .collect();
         let capacities: Vec<_> =
             Search::FILE.into_iter().filter_map(|search| self.capacity(search, history)).collect();
         let circumstances = Circumstances {
@@ -253,6 +255,28 @@ impl Check {
             phases: history,
         };
         judge(&self.options.profile, circumstances, &evidence, &demands, &capacities)
+    }
+
+    /// The rate that the user asks for, and what of the search or of the windows at this rate speaks about it.
+    fn demand<'a>(
+        &self,
+        search: Search,
+        windows: Option<&'a Windows<'_>>,
+        knee: Option<&'a Knee>,
+        history: &[PhaseResult],
+    ) -> Option<RateDemand<'a>> {
+        let target = self.options.target_iops?.0;
+        let stage = if windows.is_some() { Stage::AtTarget(search) } else { Stage::Search(search) };
+        let results = || self.results(stage, history);
+        let generator = self.host.limits(results()).first().copied();
+        Some(RateDemand {
+            target,
+            what: search.name(),
+            knee,
+            at_target: windows.map(|windows| &windows.merged),
+            disturbed: self.disturbance(results(), history),
+            generator: generator.filter(|limit| matches!(limit, HostLimit::CpuBound(_))),
+        })
     }
 
     /// What each measure rests on: the first of its stages that was run.
@@ -278,8 +302,7 @@ impl Check {
             let mut criteria = self.options.profile.criteria.iter();
             criteria.any(|criterion| criterion.measure == found.measure && is_undecided(criterion, &evidence))
         };
-        let stages = shown.iter().filter(is_undecided).map(|found| found.stage);
-        stages.filter(|stage| *stage != Stage::Layout).collect()
+        shown.iter().filter(is_undecided).map(|found| found.stage).collect()
     }
 
     /// What was beside these phases. Others' I/O counts for all that was measured where it was seen in a good part of the run: it

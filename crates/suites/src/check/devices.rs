@@ -360,6 +360,45 @@ fn beside_a_neighbour_the_verdict_is_marginal_with_the_reason() {
     assert_eq!(idle.fitness, Fitness::Fit, "{idle:#?}");
 }
 
+/// A rate that is asked for may be missed for what others do, too.
+#[test]
+fn a_rate_missed_on_a_busy_host_or_device_or_by_the_load_generator_is_marginal() {
+    let slow = Device { max: 600.0, ..GOOD };
+    let options = CheckOptions { target_iops: Some(Iops(1000.0)), ..options() };
+    let rates = |host: Host<'_>, device| {
+        let verdict = whole_check(host, device, 3, options.clone()).verdict;
+        let rates = verdict.reasons.into_iter().filter(|reason| reason.what.ends_with(", rate"));
+        rates.map(|reason| (reason.fitness, reason.reservations.join("; "))).collect::<Vec<_>>()
+    };
+    let missed = rates(&idle, slow);
+    assert!(missed.iter().all(|(fitness, _)| *fitness == Fitness::Unfit) && missed.len() == 2, "{missed:?}");
+    let neighbour = Device { written_beside: 1 << 30, accounted: true, ..slow };
+    for (host, device, why) in [
+        (&(|task: &Task| waits(task, 0.4)) as Host<'_>, slow, "repeat on an idle host"),
+        (&idle, neighbour, "repeat on an idle device"),
+        (&|task: &Task| runs(task, 0.99), slow, "the storage may do more"),
+    ] {
+        let found = rates(host, device);
+        let spared =
+            |(fitness, said): &(Fitness, String)| *fitness == Fitness::Marginal && said.contains(why);
+        assert!(found.len() == 2 && found.iter().all(spared), "{why}: {found:?}");
+    }
+}
+
+/// On a host without CPUs left, a rate that no depth changes is the host's.
+#[test]
+fn a_plateau_of_the_load_generator_is_no_throttle() {
+    let device = Device { max: 1_000.0, ..GOOD };
+    let caps = |host: Host<'_>| {
+        let warnings = whole_check(host, device, 3, options()).warnings;
+        let caps = warnings.iter().filter(|warning| matches!(warning, Warning::Capped { .. }));
+        caps.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let throttled = caps(&idle);
+    assert!(throttled.len() == 1 && throttled[0].contains("at every queue depth"), "{throttled:?}");
+    assert_eq!(caps(&|task| runs(task, 0.99)), [""; 0]);
+}
+
 /// What makes the verdict marginal that is not the storage, with this use of the CPU in the phases of this name.
 fn limited(named: &str, using: impl Fn(&Task) -> GeneratorUse) -> Option<String> {
     let host = |task: &Task| if task.name() == named { using(task) } else { idle(task) };

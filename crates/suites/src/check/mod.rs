@@ -16,7 +16,7 @@ use iolite_stats::{Knee, KneeFound, LoadPoint, PhaseResult};
 use crate::judge::HostUse;
 use crate::procedure::{Procedure, Step};
 use crate::search::{Limits, load_point, next_concurrency};
-use plan::{Search, Stage};
+use plan::{Group, Search, Stage};
 pub use tasks::DatabaseSize;
 
 /// What a check is to be like.
@@ -75,8 +75,8 @@ pub struct Check {
     ahead: Vec<Stage>,
     /// Which stage each phase of the history was run for.
     run: Vec<Stage>,
-    /// Whether the time left over has been given to the criteria that were undecided.
-    extended: bool,
+    /// Groups of stages whose undecided criteria have been given further windows.
+    extended: Vec<Group>,
     left_out: Vec<Warning>,
     /// Other load on the device.
     foreign: Vec<Warning>,
@@ -130,7 +130,7 @@ impl Check {
         let ahead = plan::stages(&options);
         let host = HostUse::default();
         let (run, left_out, foreign) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Check { options, ahead, run, extended: false, left_out, foreign, host })
+        Ok(Check { options, ahead, run, extended: Vec::new(), left_out, foreign, host })
     }
 
     /// The next step, from what has been measured so far (one result per task, in order) and the time used.
@@ -150,7 +150,7 @@ impl Check {
                 return Step::Prepare(tasks::database_size(&self.options, self.layout(history)));
             }
             match self.task(stage, runs, history, elapsed) {
-                Some(task) if self.extended && !self.may_write(stage, &task, history) => {}
+                Some(task) if self.is_further(stage, runs) && !self.fits(stage, &task, history, elapsed) => {}
                 Some(task) if elapsed.0 + length(&task).0 > self.options.time.0 => {
                     let why = "the time budget is used up; use a larger --budget-time".into();
                     // A search that has begun rests on what it has.
@@ -171,14 +171,41 @@ impl Check {
         Step::Done(self.conclude(history))
     }
 
-    /// The stage that is due. Once all planned ones are over, further windows of those that could decide an undecided criterion; what
-    /// is run then is settled by one look at the results, and not by whether they look good meanwhile.
+    /// The stage that is due. Before the first write, further windows of reads that could decide an undecided criterion, so that
+    /// they too find the device as it was; at the end those of writes. What is run then is settled by one look at the results, and not
+    /// by whether they look good meanwhile.
     fn next_stage(&mut self, history: &[PhaseResult]) -> Option<Stage> {
-        if self.ahead.is_empty() && !self.extended {
-            self.extended = true;
-            self.ahead = plan::further_windows(&self.undecided(history), &self.options);
+        let reads_over = self.ahead.first().is_none_or(|stage| Group::Writes.has(*stage));
+        for (group, is_due) in [(Group::Reads, reads_over), (Group::Writes, self.ahead.is_empty())] {
+            if is_due && !self.extended.contains(&group) {
+                self.extended.push(group);
+                let mut undecided = self.undecided(history);
+                undecided.retain(|stage| group.has(*stage));
+                self.ahead.splice(0..0, plan::further_windows(&undecided, &self.options));
+            }
         }
         self.ahead.first().copied()
+    }
+
+    /// Whether a window is one of those that were not planned.
+    fn is_further(&self, stage: Stage, runs: usize) -> bool {
+        !stage.is_repeated() && runs >= stage.windows(&self.options)
+    }
+
+    /// Whether there is time and space for a window that was not planned.
+    fn fits(&self, stage: Stage, task: &Task, history: &[PhaseResult], elapsed: Nanos) -> bool {
+        let time = if Group::Reads.has(stage) { self.reads_end(history, elapsed) } else { self.options.time };
+        elapsed.0.saturating_add(length(task).0) <= time.0 && self.may_write(stage, task, history)
+    }
+
+    /// By when reads must be over, so that all that is planned after them has its time.
+    fn reads_end(&self, history: &[PhaseResult], elapsed: Nanos) -> Nanos {
+        let writes = self.ahead.iter().filter(|stage| Group::Writes.has(**stage));
+        let tasks = writes.filter_map(|&stage| self.task(stage, 0, history, elapsed));
+        let writes: u64 = tasks.map(|task| length(&task).0).sum();
+        let database = self.ahead.iter().any(|stage| stage.needs_database());
+        let database = if database { tasks::database_time(&self.options).0 } else { 0 };
+        Nanos(self.options.time.0.saturating_sub(writes.saturating_add(database)))
     }
 
     /// Whether another window of a stage stays within what the stage may write.
@@ -292,11 +319,7 @@ impl Check {
         tasks::Layout { size: Bytes(bytes), bytes_per_second: rate }
     }
 
-    fn results<'a>(
-        &'a self,
-        stage: Stage,
-        history: &'a [PhaseResult],
-    ) -> impl Iterator<Item = &'a PhaseResult> {
+    fn results<'a>(&self, stage: Stage, history: &'a [PhaseResult]) -> impl Iterator<Item = &'a PhaseResult> {
         self.run.iter().zip(history).filter(move |(run, _)| **run == stage).map(|(_, result)| result)
     }
 

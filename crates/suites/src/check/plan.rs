@@ -149,6 +149,25 @@ pub(super) fn stages(options: &CheckOptions) -> Vec<Stage> {
     stages
 }
 
+/// Stages that are measured in windows in random order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    /// Reads of files at the knee or at the rate asked for.
+    Reads,
+    /// Writes and commits of files.
+    Writes,
+}
+
+impl Group {
+    /// Whether a stage belongs to it.
+    pub(super) fn has(self, stage: Stage) -> bool {
+        match self {
+            Group::Reads => READS.contains(&stage),
+            Group::Writes => WRITES.contains(&stage),
+        }
+    }
+}
+
 /// Windows that a stage may have beyond those planned, as a multiple of these.
 const FURTHER: usize = 4;
 

@@ -359,6 +359,11 @@ pub(super) fn database_size(options: &CheckOptions, layout: Layout) -> DatabaseS
     DatabaseSize { globals: GLOBALS, subscripts, size: Bytes(size) }
 }
 
+/// Time that the database layer takes: creation (3 s), a search of nine steps of 1.5 s, nine windows.
+pub(super) fn database_time(options: &CheckOptions) -> Nanos {
+    time(options, 3.0 + 9.0 * 1.5 + 9.0)
+}
+
 /// The response time that ends a search: the strictest mean that the profile asks of this read.
 pub(super) fn response_limit(options: &CheckOptions, what: Search) -> Nanos {
     let measure = what.measure();

@@ -142,6 +142,7 @@ fn measured(task: &Task, index: u32) -> PhaseResult {
     let mut result = crate::check::tests::empty(task.clone());
     result.totals = collector.finish(SECOND, SECOND).2;
     result.info.index = index;
+    result.end.measured = Nanos(SECOND);
     let bytes = Bytes(20_000 * 8192);
     let read = if kind == OpKind::Read { bytes } else { Bytes(0) };
     result.end.cache = Cache { requested_read: read, device_read: Some(read), ..Cache::default() };
@@ -176,6 +177,9 @@ fn a_fast_device_is_fit_unless_operations_fail_or_hang() {
     assert_eq!((fast.fitness, fast.reasons.len()), (Fitness::Fit, 2), "{fast:#?}");
     let hung = verdict_of(|run| read_back(run).end.outstanding.lost = 1);
     assert_eq!((hung.fitness, hung.reasons[0].what.as_str()), (Fitness::Unfit, "hangs"), "{hung:#?}");
+    let short = verdict_of(|run| read_back(run).end.measured = Nanos(SECOND / 10));
+    assert_eq!(short.fitness, Fitness::Marginal, "{short:#?}");
+    assert!(short.reasons[1].reservations[0].contains("measured for only"), "{short:#?}");
     // A task goes on after an error; one of the ramp is no part of what was measured.
     let failing = verdict_of(|run| {
         let timetable = Timetable { ramp_end: SECOND, interval: SECOND / 10, end: 2 * SECOND };

@@ -5,9 +5,12 @@ use iolite_model::{
     Task, Verdict,
 };
 use iolite_results::Run;
-use iolite_stats::{PhaseResult, Streamed};
+use iolite_stats::{Estimate, PhaseResult, SignTest, Streamed};
 
-use crate::judge::{from_memory, judge_failures, judge_run};
+use crate::judge::{
+    fitness, from_memory, judge_failures, judge_run, judge_storage, nanos, on_ratio_scale, reaches,
+};
+use crate::phase_warnings::is_short;
 
 /// The profile whose bounds these are.
 const PROFILE: &str = "oltp-flash";
@@ -44,7 +47,8 @@ enum Figure {
 pub(super) fn verdict(terms: &ClassicTerms, run: &Run) -> Verdict {
     let judged = judged(terms, run);
     let groups: Vec<_> = judged.iter().map(|judged| judged.phases.clone()).collect();
-    let mut reasons: Vec<Reason> = judge_failures(run.errors(), run.lost()).collect();
+    let mut reasons: Vec<Reason> = judge_storage(run).into_iter().collect();
+    reasons.extend(judge_failures(run.errors(), run.lost()));
     reasons.extend(judged.iter().map(Judged::reason));
     reasons.extend(judge_run(run, &groups));
     Verdict::of(PROFILE, reasons)
@@ -102,47 +106,62 @@ impl Judged<'_> {
         if let Some(why) = memory {
             reason.reserve(Fitness::Marginal, why);
         }
+        if let Some(short) = self.phases.iter().find(|phase| is_short(phase)) {
+            reason.reserve(
+                Fitness::Marginal,
+                format!("measured for only {}: use a larger --size", short.end.measured),
+            );
+        }
         reason
     }
 
     /// The figure compared with its bound; `None` where nothing was measured.
     fn figure(&self) -> Option<Reason> {
+        let estimate = self.estimate()?;
+        let (fitness, bound) = match self.figure {
+            Figure::Stream(_) => (at_least(estimate, STREAM, STREAM_MARGIN), STREAM),
+            Figure::Rate => (at_least(estimate, READS, MARGIN), READS),
+            Figure::Response => (fitness(&estimate, RESPONSE.0 as f64, MARGIN), RESPONSE.0 as f64),
+        };
+        let [value, low, high] =
+            [estimate.value, estimate.low, estimate.high].map(|of| self.figure.shown(of));
+        let measured = format!("{value} ({low} to {high})");
+        Some(
+            Reason::new(fitness, self.what, measured, self.figure.asked()).with_figure(estimate.value, bound),
+        )
+    }
+
+    /// The figure with its 95 % interval within the run.
+    fn estimate(&self) -> Option<Estimate> {
         match self.figure {
             Figure::Stream(kind) => {
-                let value = Streamed::of(self.phases.first()?, kind)?.durable_rate();
-                Some(self.at_least(value, STREAM, STREAM_MARGIN))
+                let phase = self.phases.first()?;
+                let (rate, durable) = (phase.summary(kind)?.rate, Streamed::of(phase, kind)?.durable_rate());
+                Some(on_ratio_scale(rate.scaled(durable / rate.value)))
             }
             Figure::Rate => {
-                let phases = self.phases.iter();
-                let reads: u64 = phases.clone().map(|phase| phase.totals.operations(OpKind::Read)).sum();
-                let measured = phases.map(|phase| phase.totals.measured).max();
-                let measured = measured.filter(|measured| *measured > 0 && reads > 0)?;
-                Some(self.at_least(reads as f64 / (measured as f64 / 1e9), READS, MARGIN))
+                let rates = self.phases.iter().filter_map(|phase| Some(phase.summary(OpKind::Read)?.rate));
+                // Processes that run together are slow together: their errors add up.
+                let sum = rates.reduce(|one, other| Estimate {
+                    value: one.value + other.value,
+                    low: one.low + other.low,
+                    high: one.high + other.high,
+                    standard_error: one.standard_error + other.standard_error,
+                    ..one
+                });
+                sum.map(on_ratio_scale)
             }
             Figure::Response => {
                 let slowest = self.phases.iter().max_by_key(|phase| phase.totals.measured)?;
-                let (mean, bound) = (slowest.summary(OpKind::Read)?.mean.value, RESPONSE.0 as f64);
-                let fitness = match mean {
-                    mean if mean <= bound => Fitness::Fit,
-                    mean if mean <= bound * MARGIN => Fitness::Marginal,
-                    _ => Fitness::Unfit,
-                };
-                let reason =
-                    Reason::new(fitness, self.what, Nanos(mean as u64).to_string(), self.figure.asked());
-                Some(reason.with_figure(mean, bound))
+                Some(slowest.summary(OpKind::Read)?.mean)
             }
         }
     }
+}
 
-    fn at_least(&self, value: f64, bound: f64, margin: f64) -> Reason {
-        let fitness = match value {
-            value if value >= bound => Fitness::Fit,
-            value if value >= bound / margin => Fitness::Marginal,
-            _ => Fitness::Unfit,
-        };
-        let reason = Reason::new(fitness, self.what, self.figure.shown(value), self.figure.asked());
-        reason.with_figure(value, bound)
-    }
+/// Whether a rate reaches a floor.
+fn at_least(rate: Estimate, floor: f64, margin: f64) -> Fitness {
+    reaches(&rate, floor, margin, |bound| SignTest::of(&[], bound, 0.0))
 }
 
 impl Figure {
@@ -150,7 +169,7 @@ impl Figure {
         match self {
             Figure::Stream(_) => format!("{}/s", Bytes(value as u64)),
             Figure::Rate => format!("{} IOPS", Iops(value)),
-            Figure::Response => Nanos(value as u64).to_string(),
+            Figure::Response => nanos(value),
         }
     }
 

@@ -7,6 +7,8 @@ use iolite_model::{CacheStamp, Fitness, GeneratorUse, HostLimit, OpKind, Reason,
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
+use super::judge_medium;
+
 /// Share of a phase for which a thread may wait for a CPU before that alone makes a verdict marginal. Shorter waits, such as those
 /// behind the kernel's own threads, bear on what is slow, which is then not called unfit.
 const LONG_WAIT: f64 = 0.1;
@@ -109,13 +111,23 @@ fn stolen(run: &Run) -> Option<f64> {
 }
 
 /// Why a verdict that rests on these groups of phases, each of one load, is at most marginal: a load generator at its limit, or
-/// other load in the run.
+/// other load in the run, or commits that the device was not made to keep.
 pub(crate) fn judge_run(run: &Run, groups: &[Vec<&PhaseResult>]) -> Vec<Reason> {
     let host = HostUse::of(run);
     let limited = groups.iter().flat_map(|group| host.capping(group.iter().copied()));
-    let foreign = run.warnings.iter().filter(|warning| matches!(warning, Warning::ForeignLoad { .. }));
-    let beside: Vec<Warning> = limited.chain(host.steal()).chain(foreign.cloned()).collect();
+    let is_beside =
+        |warning: &&Warning| matches!(warning, Warning::ForeignLoad { .. } | Warning::FewSyncs { .. });
+    let found = run.warnings.iter().filter(is_beside);
+    let beside: Vec<Warning> = limited.chain(host.steal()).chain(found.cloned()).collect();
     judge_beside(&beside)
+}
+
+/// Unfit where the run's storage keeps its data in memory only.
+pub(crate) fn judge_storage(run: &Run) -> Option<Reason> {
+    run.warnings.iter().find_map(|warning| match warning {
+        Warning::Volatile { device } => Some(judge_medium(device)),
+        _ => None,
+    })
 }
 
 /// A reason for each kind of what was beside the storage: one of each kind says it.

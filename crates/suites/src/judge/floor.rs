@@ -70,7 +70,7 @@ pub(super) fn judge_floor(
         return (!capacity.target).then(|| judge_capacity(capacity, Some((bound.0, floor.marginal_factor))));
     }
     let Some(evidence) = evidence else { return unjudged_floor(floor, "not measured") };
-    if let Some(why) = unjudged(evidence, ENOUGH_FOR_RATE) {
+    if let Some(why) = unjudged(evidence.result, evidence.kind, ENOUGH_FOR_RATE) {
         return unjudged_floor(floor, &why);
     }
     let Some(summary) = evidence.result.summary(evidence.kind) else {
@@ -88,13 +88,7 @@ pub(super) fn judge_floor(
     };
     let rate = on_ratio_scale(between_windows(summary.rate, evidence, per_window));
     let rate = counted_in_whole(rate, evidence);
-    let scaled = Estimate {
-        value: rate.value * factor,
-        low: rate.low * factor,
-        high: rate.high * factor,
-        standard_error: rate.standard_error * factor,
-        ..rate
-    };
+    let scaled = rate.scaled(factor);
     let text = |value: f64| match floor.at_least {
         Rate::Operations(_) => Rate::Operations(Iops(value)).to_string(),
         Rate::Bytes(_) => Rate::Bytes(iolite_model::Bandwidth(value)).to_string(),
@@ -118,7 +112,7 @@ pub(super) fn judge_floor(
 
 /// An interval of the logarithm, by the delta method (Casella & Berger 2002, Statistical Inference, 5.5.4): a rate is above 0 and
 /// varies in proportion to itself, so that a wide interval between few windows does not reach down to 0.
-fn on_ratio_scale(rate: Estimate) -> Estimate {
+pub(crate) fn on_ratio_scale(rate: Estimate) -> Estimate {
     let spread = (rate.high - rate.value) / rate.value;
     if !spread.is_finite() {
         return rate;
@@ -156,7 +150,12 @@ fn floor_reason(fitness: Fitness, floor: &Floor, measured: String) -> Reason {
 ///
 /// Certain is what the whole interval shows, or the median of the intervals by the sign test: a stall that widens the interval of
 /// a mean makes neither a fast device slow nor a slow one fast.
-fn reaches(rate: &Estimate, bound: f64, marginal_factor: f64, median: impl Fn(f64) -> SignTest) -> Fitness {
+pub(crate) fn reaches(
+    rate: &Estimate,
+    bound: f64,
+    marginal_factor: f64,
+    median: impl Fn(f64) -> SignTest,
+) -> Fitness {
     let margin = bound / marginal_factor;
     if rate.value >= bound && (rate.low >= margin || median(margin).above()) {
         Fitness::Fit

@@ -464,16 +464,8 @@ fn points(run: &[&PhaseResult]) -> Vec<LoadPoint> {
 
 /// What a step says about the load it was under; `None` where nothing was measured.
 fn load_point(result: &PhaseResult) -> Option<LoadPoint> {
-    /// Half-width of a normal distribution's 95 % interval in standard errors.
-    const NORMAL_95: f64 = 1.96;
     let logical = result.logical()?;
-    Some(LoadPoint {
-        concurrency: jobs(result),
-        throughput: logical.rate.value,
-        // The half-width as a normal error: it is wider where few intervals are behind it.
-        throughput_se: (logical.rate.high - logical.rate.low) / 2.0 / NORMAL_95,
-        response: logical.response.value / 1e9,
-    })
+    Some(LoadPoint::of(jobs(result), &logical.rate, logical.response.value))
 }
 
 /// The warning about a sweep that ended though IOPS still grew and response time was still good.

@@ -1,10 +1,7 @@
 //! When the number of jobs is raised no further, and where a closer look pays.
 
 use iolite_model::{Iops, SweepEnd, SweepTerms};
-use iolite_stats::{Knee, LoadPoint, refine};
-
-/// Half-width of a normal distribution's 95 % interval in standard errors.
-const NORMAL_95: f64 = 1.96;
+use iolite_stats::{Knee, LoadPoint, Z_95, refine};
 
 /// Two steps nearer than this ratio are near enough.
 const NEAR: f64 = 1.25;
@@ -52,7 +49,7 @@ fn at_best(points: &[LoadPoint]) -> Vec<LoadPoint> {
         .max_by(|a, b| a.throughput.total_cmp(&b.throughput))
         .map_or(0.0, relative);
     if let Some(last) = points.last_mut() {
-        last.throughput *= 1.0 + NORMAL_95 * relative(last).hypot(best);
+        last.throughput *= 1.0 + Z_95 * relative(last).hypot(best);
     }
     points
 }
