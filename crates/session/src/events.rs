@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use iolite_results::Run;
 use iolite_store::{Store, Writer};
 
 use crate::generator::AtRelease;
-use crate::patience::patiently;
+use crate::patience::{GaveUp, patiently, wait_for};
 use crate::stored;
 
 /// All consumers of a run's events.
@@ -32,23 +33,30 @@ pub struct Events {
     before: Nanos,
 }
 
-/// The thread that reads probes, and the way by which its events come.
+/// The thread that reads probes, and the channel of its events.
 struct Sampling {
     sampler: Sampler,
     events: Receiver<Event>,
+    /// Events that found the channel full.
+    lost: Arc<AtomicU64>,
 }
 
-/// The sampler's end of that way.
-struct Passed(SyncSender<Event>);
+/// The sampler's end of the channel.
+struct Passed {
+    channel: SyncSender<Event>,
+    lost: Arc<AtomicU64>,
+}
 
 impl Sink for Passed {
     fn event(&mut self, event: &Event) {
-        // Full, or nobody listens any more: readings are lost, the run is not.
-        let _ = self.0.try_send(event.clone());
+        // Readings are lost, the run is not. Where the receiver is gone, the run has ended.
+        if let Err(TrySendError::Full(_)) = self.channel.try_send(event.clone()) {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
-/// Readings that wait at most: some minutes of them, while the run emits nothing.
+/// Maximum number of readings that wait: those of some minutes in which the run does not take them (it lays out a file).
 const WAITING: usize = 1 << 14;
 
 impl Events {
@@ -91,9 +99,21 @@ impl Events {
 
     /// Reads probes from here on until the run ends.
     pub fn sample(&mut self, probes: Vec<Box<dyn Probe>>, schedule: Schedule, clock: RunClock) {
-        let (sender, events) = mpsc::sync_channel(WAITING);
-        match Sampler::start(probes, schedule, clock, Passed(sender)) {
-            Ok(sampler) => self.sampling = Some(Sampling { sampler, events }),
+        self.sample_waiting(probes, schedule, clock, WAITING);
+    }
+
+    /// As [`sample`](Events::sample), with the number of readings that wait.
+    fn sample_waiting(
+        &mut self,
+        probes: Vec<Box<dyn Probe>>,
+        schedule: Schedule,
+        clock: RunClock,
+        waiting: usize,
+    ) {
+        let (channel, events) = mpsc::sync_channel(waiting);
+        let lost = Arc::new(AtomicU64::new(0));
+        match Sampler::start(probes, schedule, clock, Passed { channel, lost: lost.clone() }) {
+            Ok(sampler) => self.sampling = Some(Sampling { sampler, events, lost }),
             Err(error) => {
                 self.warn(Warning::ProbeFailed { probe: "sampler".into(), reason: error.to_string() });
             }
@@ -119,17 +139,30 @@ impl Events {
         self.before = before;
     }
 
-    /// Passes on what the sampler has read; at the run's end its last readings too.
-    fn take_readings(&mut self, last: bool) {
-        let Some(Sampling { sampler, events }) = self.sampling.take() else { return };
+    /// Passes on what the sampler has read: to be called again and again wherever a run waits.
+    pub(crate) fn pass_readings(&mut self) {
+        let Some(sampling) = &self.sampling else { return };
+        let read = sampling.events.try_iter().collect();
+        self.pass_read(read);
+    }
+
+    /// Ends the sampler, and passes on its last readings.
+    fn end_sampling(&mut self) {
+        let Some(Sampling { sampler, events, lost }) = self.sampling.take() else { return };
         let mut read: Vec<Event> = events.try_iter().collect();
-        if last {
-            let warning = sampler.finish();
-            read.extend(events.try_iter());
-            read.extend(warning.map(Event::Warning));
-        } else {
-            self.sampling = Some(Sampling { sampler, events });
+        let warning = sampler.finish();
+        read.extend(events.try_iter());
+        read.extend(warning.map(Event::Warning));
+        let lost = lost.load(Ordering::Relaxed);
+        if lost > 0 {
+            let reason =
+                format!("{lost} of them came while a preparation took longer than readings can wait");
+            read.push(Event::Warning(Warning::ProbeFailed { probe: "all probes".into(), reason }));
         }
+        self.pass_read(read);
+    }
+
+    fn pass_read(&mut self, read: Vec<Event>) {
         for event in read {
             match event {
                 Event::Warning(warning) => self.warn(warning),
@@ -140,6 +173,19 @@ impl Events {
                 event => self.pass(&event),
             }
         }
+    }
+
+    /// Does `work` as [`patiently`] does, while readings of the probes are passed on.
+    ///
+    /// # Errors
+    /// Why it was given up on.
+    pub(crate) fn patiently<T: Send + 'static>(
+        &mut self,
+        control: &Control,
+        limit: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, GaveUp> {
+        wait_for(control, limit, work, || self.pass_readings())
     }
 
     fn pass(&mut self, event: &Event) {
@@ -209,7 +255,11 @@ impl Sink for Events {
         if let Event::PhaseReleased(release) = event {
             self.released.insert(release.phase, AtRelease::now());
         }
-        self.take_readings(matches!(event, Event::RunEnded(_)));
+        if matches!(event, Event::RunEnded(_)) {
+            self.end_sampling();
+        } else {
+            self.pass_readings();
+        }
         self.pass(event);
     }
 }
@@ -240,5 +290,82 @@ fn open(path: &Path, control: &Control, failure: &Failure) -> Option<Writer> {
             note(failure, "the results database is held by another program".into());
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolite_model::{NullSink, ReadingValue};
+    use iolite_observe::{Subject, probe_from};
+
+    use super::*;
+    use crate::session::Session;
+    use crate::start::{Setup, run_info};
+
+    /// Every millisecond.
+    const OFTEN: Schedule = Schedule { interval: Nanos(1_000_000), max_cpu: None };
+
+    /// A probe that counts its readings, and calls `read` with the count.
+    fn counting(read: impl Fn(u32) + Send + 'static) -> Box<dyn Probe> {
+        let mut count = 0;
+        probe_from("counting", move || {
+            count += 1;
+            read(count);
+            Ok(vec![Subject::host(vec![ReadingValue::counter("reads", f64::from(count))])])
+        })
+    }
+
+    fn in_a_session(control: &Control, test: impl FnOnce(&mut Session<'_>)) -> Run {
+        let place = tempfile::tempdir().unwrap();
+        let results = Ok(place.path().join("results.db"));
+        let info = run_info(iolite_observe::storage(place.path()).unwrap(), vec!["iolite".into()]);
+        let setup = Setup { directory: None, results, view: Box::new(NullSink) };
+        let mut session = Session::begin(info, setup, control).unwrap();
+        // Ends the sampler of the host's probes.
+        session.events.end_sampling();
+        test(&mut session);
+        session.end(iolite_model::Ending::Completed)
+    }
+
+    #[test]
+    fn readings_are_passed_on_while_a_run_waits() {
+        let waits: [fn(&mut Session<'_>); 2] = [
+            |session| session.pause(Nanos(3600 * Nanos::SECOND.0)),
+            |session| {
+                let _ = session.patiently(Duration::MAX, std::thread::park);
+            },
+        ];
+        for wait in waits {
+            let control = Control::new(Default::default());
+            in_a_session(&control, |session| {
+                let end = control.clone();
+                let probe = counting(move |count| {
+                    if count > 100 {
+                        end.interrupt()
+                    }
+                });
+                session.events.sample_waiting(vec![probe], OFTEN, RunClock::starting_now(), WAITING);
+                wait(session);
+                assert!(!session.run().readings.of("counting", "").is_empty());
+            });
+        }
+    }
+
+    #[test]
+    fn readings_that_were_lost_are_counted() {
+        let (read, was_read) = mpsc::channel();
+        let run = in_a_session(&Control::new(Default::default()), |session| {
+            let probe = counting(move |_| {
+                let _ = read.send(());
+            });
+            session.events.sample_waiting(vec![probe], OFTEN, RunClock::starting_now(), 2);
+            was_read.iter().take(10).for_each(drop);
+        });
+        let lost = run.warnings.iter().filter_map(|warning| match warning {
+            Warning::ProbeFailed { probe, reason } if probe == "all probes" => Some(reason.as_str()),
+            _ => None,
+        });
+        let [reason] = lost.collect::<Vec<_>>()[..] else { panic!("{:?}", run.warnings) };
+        assert!(reason.contains(" of them came while "), "{reason}");
     }
 }

@@ -4,7 +4,6 @@ use iolite_model::Nanos;
 use iolite_suites::SingleStep;
 
 use crate::drive::Environment;
-use crate::patience::pause;
 use crate::session::Session;
 
 /// The environment of an observation, whose step is its length.
@@ -19,7 +18,7 @@ impl Environment<SingleStep<Nanos>> for Observation {
         time: Nanos,
     ) -> anyhow::Result<()> {
         session.events().message("observing the machine");
-        pause(session.control(), time);
+        session.pause(time);
         Ok(())
     }
 }

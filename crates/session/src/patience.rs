@@ -5,10 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iolite_engine::Control;
-use iolite_model::Nanos;
 
 /// How often to check whether the user wants to stop.
-const TICK: Duration = Duration::from_millis(20);
+pub(crate) const TICK: Duration = Duration::from_millis(20);
 
 /// How long work may still take when the user wants to stop: all of it together stays within a second.
 pub const GRACE: Duration = Duration::from_millis(250);
@@ -33,6 +32,16 @@ pub fn patiently<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, GaveUp> {
+    wait_for(control, limit, work, || ())
+}
+
+/// As [`patiently`]; `meanwhile` is called every [`TICK`] until the work is done or given up on.
+pub(crate) fn wait_for<T: Send + 'static>(
+    control: &Control,
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+    mut meanwhile: impl FnMut(),
+) -> Result<T, GaveUp> {
     let (sender, receiver) = mpsc::channel();
     let spawned = thread::Builder::new().spawn(move || {
         // Nobody listens once it has been given up on.
@@ -46,23 +55,11 @@ pub fn patiently<T: Send + 'static>(
             Ok(done) => return Ok(done),
             Err(RecvTimeoutError::Disconnected) => return Err(GaveUp::Failed),
             Err(RecvTimeoutError::Timeout) if started.elapsed() > limit => return Err(GaveUp::Late),
-            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Timeout) => meanwhile(),
         }
         if control.interrupted() && interrupted.get_or_insert_with(Instant::now).elapsed() > GRACE {
             return Err(GaveUp::Interrupted);
         }
-    }
-}
-
-/// Lets a time pass, or less where the user interrupts.
-pub(crate) fn pause(control: &Control, time: Nanos) {
-    let end = Instant::now() + Duration::from_nanos(time.0);
-    while !control.interrupted() {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
-        }
-        thread::sleep(left.min(TICK));
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use iolite_engine::{Control, Scratch, make_ready};
 use iolite_model::{Concluded, Ending, Event, JobTask, Nanos, RunInfo, Sink, Warning};
@@ -13,6 +15,7 @@ use iolite_sys::clock::Clock;
 use crate::allowance::WriteAllowance;
 use crate::calibrate::calibrate;
 use crate::events::Events;
+use crate::patience::{GaveUp, TICK};
 use crate::start::Setup;
 
 /// One run.
@@ -150,6 +153,31 @@ impl<'a> Session<'a> {
             self.events.event(&Event::Calibrated(calibration));
         }
         Ok(())
+    }
+
+    /// Does `work` as [`patiently`] does, while readings of the probes are passed on.
+    ///
+    /// # Errors
+    /// Why it was given up on.
+    pub(crate) fn patiently<T: Send + 'static>(
+        &mut self,
+        limit: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, GaveUp> {
+        self.events.patiently(self.control, limit, work)
+    }
+
+    /// Lets a time pass, or less where the user interrupts, while readings of the probes are passed on.
+    pub(crate) fn pause(&mut self, time: Nanos) {
+        let end = Instant::now() + time.as_duration();
+        while !self.control.interrupted() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            thread::sleep(left.min(TICK));
+            self.events.pass_readings();
+        }
     }
 
     /// Ends the run, removes its files, stores what is left, and returns it.

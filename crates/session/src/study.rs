@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use iolite_engine::Control;
 use iolite_model::{Bytes, Concluded, DeviceCounters, Ending, FileTask, StudyWindow, Target};
 use iolite_suites::{Before, OWN_FILE, Study, StudyPreparation, StudyProcedure, StudyStep};
 use iolite_sys::page_cache;
 
 use crate::drive::Environment;
-use crate::patience::{GaveUp, patiently};
+use crate::patience::GaveUp;
 use crate::session::Session;
 
 /// The environment of a study.
@@ -74,7 +73,7 @@ fn begin<C: Copy>(
     let circumstance = step.circumstance.map(change).transpose()?;
     let path = path(session, &step.task);
     if step.before == Before::Drop {
-        drop_cached(session.control(), &path)?;
+        drop_cached(session, &path)?;
     }
     let span = step.task.target.size();
     let resident = resident(&path, span);
@@ -103,9 +102,9 @@ fn path(session: &mut Session<'_>, task: &FileTask) -> PathBuf {
 }
 
 /// Drops what the page cache holds of a file, once what is dirty has been written.
-fn drop_cached(control: &Control, path: &Path) -> anyhow::Result<()> {
+fn drop_cached(session: &mut Session<'_>, path: &Path) -> anyhow::Result<()> {
     let file = path.to_owned();
-    let dropped = patiently(control, Duration::MAX, move || {
+    let dropped = session.patiently(Duration::MAX, move || {
         let file = File::open(file)?;
         let length = iolite_sys::device::size_of(&file)?;
         page_cache::evict(&file, 0, length)

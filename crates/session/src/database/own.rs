@@ -16,7 +16,8 @@ use iolite_suites::{Check, DatabaseSize, DatabaseState, database_warnings};
 
 use super::probes;
 use crate::drive::{Environment, no_database};
-use crate::patience::{GaveUp, patiently};
+use crate::events::Events;
+use crate::patience::GaveUp;
 use crate::session::Session;
 
 /// The database of a check: created when the check asks for it, removed with the run's files.
@@ -99,7 +100,7 @@ impl OwnDatabase {
         let storage = session.run().info.storage.clone();
         let counters = LeafCounters::new(&storage);
         let phase = session.phase_by(Task::Database(task.clone()), |number, clock, control, events| {
-            settle(database, control, limit)?;
+            settle(database, control, events, limit)?;
             // What settling wrote is not the phase's. The database runs within this program, and its commits are durable: what the
             // devices do beyond its I/O is others', however many pages and blocks of log a set takes.
             let probe = CacheProbe::start(counters.as_ref(), None).on(&storage).synchronised();
@@ -127,9 +128,14 @@ fn left(deadline: Nanos, elapsed: Nanos) -> Duration {
 }
 
 /// Brings what an earlier phase left in the log into the files: reads are to find it there.
-fn settle(database: &Arc<dyn Adapter>, control: &Control, limit: Duration) -> anyhow::Result<()> {
+fn settle(
+    database: &Arc<dyn Adapter>,
+    control: &Control,
+    events: &mut Events,
+    limit: Duration,
+) -> anyhow::Result<()> {
     let database = database.clone();
-    match patiently(control, limit, move || database.settle()) {
+    match events.patiently(control, limit, move || database.settle()) {
         Ok(done) => Ok(done?),
         // The phase that follows sees the interruption by itself.
         Err(GaveUp::Interrupted) => Ok(()),
@@ -175,7 +181,7 @@ fn create(size: DatabaseSize, session: &mut Session<'_>, limit: Duration) -> Cre
     let (stopped, stopping) = (stop.clone(), control.clone());
     let end = Instant::now() + limit;
     // It ends by itself when it is late, so that no thread goes on creating files in a directory that is removed.
-    let created = patiently(control, limit + LAST_SYNC, move || {
+    let created = session.patiently(limit + LAST_SYNC, move || {
         let mut go_on = |_done, _total| {
             let late = Instant::now() >= end;
             let stop = late || stopped.load(Ordering::Relaxed) || stopping.interrupted();

@@ -14,7 +14,7 @@ use super::ask::warn_of_copies;
 use super::site::{Record, Site, settle};
 use super::storage::DatabaseStorage;
 use crate::drive::{Environment, no_database};
-use crate::patience::{GaveUp, patiently};
+use crate::patience::GaveUp;
 use crate::session::Session;
 use crate::writes::WriteLimits;
 
@@ -129,7 +129,7 @@ impl Environment<SingleStep<()>> for TprocCSite {
     fn prepare(&mut self, session: &mut Session<'_>, _: &mut SingleStep<()>, (): ()) -> anyhow::Result<()> {
         session.events().message("checking the consistency conditions");
         let database = self.database.clone();
-        match patiently(session.control(), Duration::MAX, move || tproc_c::check(database.as_ref())) {
+        match session.patiently(Duration::MAX, move || tproc_c::check(database.as_ref())) {
             Ok(checked) => session.conclude(Concluded::of(&checked?)),
             Err(GaveUp::Interrupted) => return Err(EngineError::Interrupted.into()),
             Err(GaveUp::Late | GaveUp::Failed) => {

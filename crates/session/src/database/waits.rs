@@ -11,7 +11,6 @@ use iolite_suites::SingleStep;
 use super::probes;
 use super::storage::DatabaseStorage;
 use crate::drive::Environment;
-use crate::patience::pause;
 use crate::session::Session;
 
 /// The sessions of a database, sampled since it was opened.
@@ -54,7 +53,7 @@ impl Environment<SingleStep<Nanos>> for WaitsWatch {
         let sampler =
             self.sampler.take().context("the sessions have been watched already, which is a bug")?;
         session.events().watch(probes::waits(sampler.times()));
-        pause(session.control(), time);
+        session.pause(time);
         let found = sampler.finish();
         session.events().unwatch(probes::WAITS);
         let Some(found) = found else { bail!("{} has stopped responding", self.url) };
