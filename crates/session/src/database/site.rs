@@ -60,7 +60,8 @@ impl Site {
     ) {
         let Site { engine, instance, storage, durability, limits } = self;
         // One that can't be asked now will say so in the phase.
-        let before = instance.describe(*durability).ok();
+        let (asked, commits) = (instance.clone(), *durability);
+        let before = session.patiently(ANSWER, move || asked.describe(commits)).ok().and_then(Result::ok);
         let mut lock_waits = Vec::new();
         let (mut watched, name) = (None, task.name().to_owned());
         let watch =
@@ -144,7 +145,7 @@ impl Site {
     fn changes(&self, session: &Session<'_>, before: &Description) -> Vec<String> {
         let (instance, durability) = (self.instance.clone(), self.durability);
         // A server that is gone has ended the phase, which says so.
-        let asked = patiently(session.control(), ANSWER, move || instance.describe(durability));
+        let asked = patiently(session.control, ANSWER, move || instance.describe(durability));
         let Ok(Ok(later)) = asked else { return Vec::new() };
         before.changes(&later)
     }
@@ -160,7 +161,7 @@ pub(super) fn settle(
     work: impl FnOnce() -> iolite_db::Result<()> + Send + 'static,
 ) -> anyhow::Result<()> {
     session.events().message("preparing the database");
-    match patiently(session.control(), Duration::MAX, work) {
+    match session.patiently(Duration::MAX, work) {
         Ok(Ok(())) | Err(GaveUp::Interrupted) => {}
         Ok(Err(error)) => session.warn(Warning::NotSettled { reason: error.to_string() }),
         Err(GaveUp::Late | GaveUp::Failed) => {
@@ -168,4 +169,77 @@ pub(super) fn settle(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use iolite_db::{Files, Result};
+    use iolite_model::{DbOperation, DbTask, Nanos, NullSink, Physical, Stop, TimedBy};
+
+    use super::*;
+    use crate::start::{Setup, run_info};
+
+    /// A server that accepts connections and then hangs.
+    struct Hanging;
+
+    impl Instance for Hanging {
+        fn describe(&self, _: Durability) -> Result<Description> {
+            loop {
+                std::thread::park();
+            }
+        }
+
+        fn files(&self) -> Result<Files> {
+            Ok(Files::default())
+        }
+
+        fn settle(&self) -> Result<()> {
+            Ok(())
+        }
+
+        fn counters(&self) -> Result<Physical> {
+            Ok(Physical::default())
+        }
+    }
+
+    #[test]
+    fn a_server_that_hangs_before_a_phase_does_not_keep_the_user() {
+        let place = tempfile::tempdir().unwrap();
+        let storage = iolite_observe::storage(place.path()).unwrap();
+        let control = Control::new(Default::default());
+        let info = run_info(storage.clone(), vec!["iolite".into()]);
+        let results = Ok(place.path().join("results.db"));
+        let setup = Setup { directory: None, results, view: Box::new(NullSink) };
+        let mut session = Session::begin(info, setup, &control).unwrap();
+        let site = Site {
+            engine: "server".into(),
+            instance: Arc::new(Hanging),
+            storage: DatabaseStorage {
+                storage,
+                here: true,
+                data: None,
+                log: None,
+                process: None,
+                directories: Vec::new(),
+            },
+            durability: Durability::AsConfigured,
+            limits: WriteLimits::default(),
+        };
+        let task = Task::Database(DbTask {
+            name: "reads".into(),
+            operation: DbOperation::RanRead,
+            workers: 1,
+            stop: Stop::default(),
+            ramp: Nanos(0),
+            interval: Nanos::SECOND,
+            seed: 7,
+            timed_by: TimedBy::Client,
+        });
+        control.interrupt();
+        site.phase(&mut session, task, Record::default(), |_, _, _, _| {
+            Ok(Outcome::nothing(Ending::Interrupted))
+        });
+        let run = session.end(Ending::Interrupted);
+        assert_eq!(run.phases.len(), 1);
+    }
 }
