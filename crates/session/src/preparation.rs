@@ -5,8 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use iolite_engine::EngineError;
-use iolite_model::errno::{EINVAL, EIO};
+use iolite_engine::Control;
 use iolite_model::{JobTask, Target};
 use iolite_observe::IoScheduler;
 
@@ -35,11 +34,14 @@ impl SwitchedSchedulers {
     }
 }
 
-/// Reads the regular files of a task into the page cache, as far as the task uses them.
+/// Bytes read at a time, after which it is checked whether the user wants to stop.
+const CHUNK: u64 = 1 << 20;
+
+/// Reads the regular files of a task into the page cache, as far as the task uses them, or until the user interrupts.
 ///
 /// # Errors
 /// A file can't be read.
-pub fn read_into_cache(task: &JobTask) -> anyhow::Result<()> {
+pub fn read_into_cache(task: &JobTask, control: &Control) -> anyhow::Result<()> {
     let JobTask::Io(task) = task else { return Ok(()) };
     let Target::Files(target) = &task.target else { return Ok(()) };
     for named in &target.files {
@@ -48,7 +50,9 @@ pub fn read_into_cache(task: &JobTask) -> anyhow::Result<()> {
             let mut file = File::open(path)?;
             if file.metadata()?.is_file() {
                 file.seek(SeekFrom::Start(named.offset.0))?;
-                io::copy(&mut file.take(named.size.0), &mut io::sink())?;
+                let mut left = file.take(named.size.0);
+                while !control.interrupted() && io::copy(&mut (&mut left).take(CHUNK), &mut io::sink())? > 0 {
+                }
             }
             Ok(())
         };
@@ -57,26 +61,28 @@ pub fn read_into_cache(task: &JobTask) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The number (errno(3)) of an error: the kernel's where it has one; 0 for an interruption, `EINVAL` for what the engine refuses,
-/// `EIO` for what goes wrong while jobs run: a rate that is missed, a queue that breaks.
-pub fn error_number(error: &anyhow::Error) -> i32 {
-    let system = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error());
-    system.unwrap_or(match error.downcast_ref::<EngineError>() {
-        Some(EngineError::Interrupted) => 0,
-        Some(_) => EINVAL,
-        None => EIO,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use iolite_model::{Bytes, FileTask, FilesTarget, NamedFile};
+
     use super::*;
 
+    /// What the page cache holds after a sparse file has been read into it.
+    fn read(control: &Control) -> u64 {
+        const SIZE: u64 = 8 << 20;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(SIZE).unwrap();
+        let named = NamedFile { path: file.path().to_owned(), offset: Bytes(0), size: Bytes(SIZE) };
+        let target = Target::Files(FilesTarget::of(vec![named]));
+        read_into_cache(&JobTask::Io(Box::new(FileTask { target, ..FileTask::default() })), control).unwrap();
+        iolite_sys::page_cache::resident_bytes(file.as_file(), 0, SIZE).unwrap()
+    }
+
     #[test]
-    fn an_error_has_the_kernel_s_number_or_that_of_its_kind() {
-        let full = io::Error::from_raw_os_error(28);
-        assert_eq!(error_number(&anyhow::Error::new(full).context("cannot lay out")), 28);
-        assert_eq!(error_number(&EngineError::Interrupted.into()), 0);
-        assert_eq!(error_number(&anyhow::anyhow!("a rate was missed")), EIO);
+    fn files_are_read_into_the_cache_until_the_user_interrupts() {
+        let control = Control::default();
+        assert_eq!(read(&control), 8 << 20);
+        control.interrupt();
+        assert_eq!(read(&control), 0);
     }
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context;
-use iolite_fio::driver::{Failure, FioJob, Preparation};
-use iolite_session::{Environment, Session, SwitchedSchedulers, error_number, read_into_cache};
+use iolite_engine::EngineError;
+use iolite_fio::driver::{Failure, FailureKind, FioJob, Preparation};
+use iolite_session::{Environment, Session, SwitchedSchedulers, read_into_cache};
 
 /// The environment of fio's jobs. I/O schedulers that were switched are switched back when it is dropped.
 #[derive(Debug, Default)]
@@ -24,7 +25,9 @@ impl Environment<FioJob> for Shell {
         let prepared = match preparation {
             Preparation::Command { command, output } => run_into(&command, &output),
             Preparation::Create(task) => session.make_ready(&task),
-            Preparation::PreRead(task) => session.make_ready(&task).and_then(|()| read_into_cache(&task)),
+            Preparation::PreRead(task) => {
+                session.make_ready(&task).and_then(|()| read_into_cache(&task, session.control()))
+            }
             Preparation::Scheduler { paths, name } => self.schedulers.switch(&paths, &name),
         };
         if let Err(error) = prepared {
@@ -40,7 +43,12 @@ impl Environment<FioJob> for Shell {
 
 /// Why a step failed, with the error number that fio's results hold.
 fn failure(error: &anyhow::Error) -> Failure {
-    Failure { number: error_number(error), reason: iolite_session::describe(error) }
+    let kind = match error.downcast_ref() {
+        Some(EngineError::Interrupted) => FailureKind::Interrupted,
+        Some(_) => FailureKind::Refused,
+        None => FailureKind::Running,
+    };
+    Failure::of(error.chain(), kind, iolite_session::describe(error))
 }
 
 /// Runs a command of the user's; what it prints goes to a file.

@@ -46,7 +46,7 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     }
     let (plan, storage) = planned(invocation, &threads)?;
     debug::Operations::watch(invocation, &mut threads);
-    let control = Control::new(signals::interrupt_flag()?);
+    let control = Control::new(interrupt_flag(&threads)?);
     let outputs = Outputs::open(invocation, &threads, global_settings)?;
     outputs.header(&overwrite::lines(&held), debug::printed(invocation, &threads)?.as_deref())?;
     let mut listeners = Listeners::new(invocation, &threads, &control);
@@ -73,6 +73,15 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
         environment::run(command, &mut Command::new("/bin/sh"))?;
     }
     conclude(&results, logs, armed.fired())
+}
+
+/// The flag of Ctrl-C. I/O schedulers that are switched are switched back at the end: a second Ctrl-C does not prevent that.
+fn interrupt_flag(threads: &[Thread]) -> anyhow::Result<Arc<AtomicBool>> {
+    if threads.iter().any(|thread| thread.scheduler.is_some()) {
+        signals::undoing_interrupt_flag()
+    } else {
+        signals::interrupt_flag()
+    }
 }
 
 /// Runs all jobs, records what came of them, and ends the run.

@@ -16,7 +16,7 @@ mod trigger;
 pub mod watchers;
 
 pub use eta::EtaLine;
-pub use failure::Failure;
+pub use failure::{Failure, FailureKind};
 pub use job::{FioJob, Preparation};
 pub use shared::Shared;
 pub use status::Status;
