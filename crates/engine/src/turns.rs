@@ -71,6 +71,11 @@ pub fn validate_order(tasks: &[JobTask]) -> Result<(), EngineError> {
     Ok(())
 }
 
+/// Number of the tasks that are released together: those that wait for none of the others.
+pub fn released_together(tasks: &[JobTask]) -> usize {
+    Turns::of(tasks).map_or(tasks.len(), |turns| turns.first())
+}
+
 impl Turns {
     /// Of tasks that start together. What waits for none of them waits for an earlier set's, which is over.
     ///

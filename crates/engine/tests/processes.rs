@@ -3,8 +3,6 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-use std::time::{Duration, Instant};
-
 use iolite_engine::{Control, Outcome, Scratch, WORKER_COMMAND, run_file_task, serve_worker};
 use iolite_model::{
     Access, BackendKind, Bytes, Checksum, Ending, Event, FileTask, FilesTarget, Mix, NamedFile, Nanos,
@@ -43,6 +41,9 @@ impl<F: Fn() + Send> Sink for Asker<F> {
     }
 }
 
+/// Longer than any test waits: a phase that is not ended fails by its own length.
+const HOUR: Nanos = Nanos(3600 * Nanos::SECOND.0);
+
 fn task() -> FileTask {
     FileTask {
         name: "processes".into(),
@@ -50,22 +51,21 @@ fn task() -> FileTask {
         placement: Placement { processes: true, ..Placement::default() },
         workers: 2,
         concurrency: 2,
-        stop: Stop { runtime: Some(Nanos(60_000_000_000)), ..Stop::default() },
+        stop: Stop { runtime: Some(HOUR), ..Stop::default() },
         interval: Nanos(50_000_000),
         ..FileTask::default()
     }
 }
 
-/// Runs for a minute, unless `ask` ends it.
+/// Runs for an hour, unless `ask` ends it.
 fn run(ask: impl Fn(&Control) + Send) -> Outcome {
     let dir = tempfile::tempdir().unwrap();
     let mut scratch = Scratch::create(dir.path(), &RunId("test".into())).unwrap();
     let control = Control::default();
     let asker = control.clone();
-    let started = Instant::now();
     let mut sink = Asker(move || ask(&asker), false);
     let outcome = run_file_task(&task(), 7, &mut scratch, Clock::best(), &control, &mut sink).unwrap();
-    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+    assert!(outcome.totals.measured < HOUR.0, "it was ended");
     outcome
 }
 
@@ -73,7 +73,7 @@ fn a_phase_that_is_ended_keeps_what_it_has_measured() {
     let outcome = run(|control| control.end_phase(7));
     assert_eq!(outcome.ending, Ending::Completed);
     assert!(outcome.totals.operations(OpKind::Read) > 0);
-    assert!(outcome.totals.measured > 0 && outcome.totals.measured < 30_000_000_000);
+    assert!(outcome.totals.measured > 0);
     assert!(outcome.usage.user.0 + outcome.usage.system.0 > 0, "{:?}", outcome.usage);
 }
 

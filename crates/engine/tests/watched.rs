@@ -20,6 +20,9 @@ use iolite_sys::clock::Clock;
 
 const MS: u64 = 1_000_000;
 
+/// Longer than any test waits: a phase that is not ended fails by its own length.
+const HOUR: u64 = 3_600_000 * MS;
+
 /// Keeps all events, and does something at each.
 struct Events<F>(Vec<Event>, F);
 
@@ -177,7 +180,7 @@ fn what_is_not_asked_for_is_not_kept() {
 #[test]
 fn operations_are_reported_while_the_phase_lasts() {
     let control = Control::default();
-    let mut task = task("slow", runtime(60_000 * MS));
+    let mut task = task("slow", runtime(HOUR));
     task.watch = Watch { operations: true, ..Watch::default() };
     let ender = control.clone();
     let mut events = Events(Vec::new(), move |event: &Event| {
@@ -186,16 +189,15 @@ fn operations_are_reported_while_the_phase_lasts() {
         }
     });
     let slow = SimParameters { latency: SimLatency::Constant(Duration::from_millis(5)), ..device() };
-    let started = Instant::now();
     let outcome = simulate(&task, slow, &mut events, &control);
-    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+    assert!(outcome.totals.measured < HOUR, "it was ended");
     assert_eq!(outcome.ending, Ending::Completed);
     let logged = events.operations(0, 0).len() as u64;
     let drained = events.sums(Stage::Drain, OpKind::Read).0;
     assert_eq!(logged, outcome.totals.operations(OpKind::Read) + drained);
 }
 
-/// Runs for a minute, unless `ask` ends it when the first measured interval is reported.
+/// Runs for an hour, unless `ask` ends it when the first measured interval is reported.
 fn ended(task: &FileTask, ask: impl Fn(&Control) + Send) -> (Outcome, u64) {
     let control = Control::default();
     let asker = control.clone();
@@ -204,10 +206,9 @@ fn ended(task: &FileTask, ask: impl Fn(&Control) + Send) -> (Outcome, u64) {
             ask(&asker);
         }
     });
-    let task = FileTask { stop: runtime(60_000 * MS), ..task.clone() };
-    let started = Instant::now();
+    let task = FileTask { stop: runtime(HOUR), ..task.clone() };
     let outcome = simulate(&task, device(), &mut events, &control);
-    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+    assert!(outcome.totals.measured < HOUR, "it was ended");
     let sums = events.sums(Stage::Measured, OpKind::Read).0;
     (outcome, sums)
 }
@@ -219,7 +220,7 @@ fn a_phase_that_is_ended_keeps_what_it_has_measured() {
     assert_eq!(outcome.ending, Ending::Completed);
     let operations = outcome.totals.operations(OpKind::Read);
     assert!(operations > 0 && operations == sums, "{operations} {sums}");
-    assert!(outcome.totals.measured > 0 && outcome.totals.measured < 30_000 * MS);
+    assert!(outcome.totals.measured > 0);
     let (outcome, _) = ended(&task, |control| control.fail_phase(0, "below the least rate"));
     assert_eq!(outcome.ending, Ending::Failed("below the least rate".into()));
     assert!(outcome.totals.operations(OpKind::Read) > 0);
@@ -228,12 +229,10 @@ fn a_phase_that_is_ended_keeps_what_it_has_measured() {
 #[test]
 fn a_phase_that_is_ended_before_it_measures_is_off_alone() {
     let control = Control::default();
-    let late = FileTask {
-        start: Start { delay: Nanos(60_000 * MS), ..Start::default() },
-        ..task("late", runtime(MS))
-    };
+    let late =
+        FileTask { start: Start { delay: Nanos(HOUR), ..Start::default() }, ..task("late", runtime(MS)) };
     let prompt = FileTask { watch: ALL, ..task("prompt", runtime(200 * MS)) };
-    let never = FileTask { watch: ALL, ..task("never", runtime(60_000 * MS)) };
+    let never = FileTask { watch: ALL, ..task("never", runtime(HOUR)) };
     control.end_phase(2);
     let ender = control.clone();
     let mut events = Events(Vec::new(), move |event: &Event| {
@@ -241,9 +240,7 @@ fn a_phase_that_is_ended_before_it_measures_is_off_alone() {
             ender.end_phase(0);
         }
     });
-    let started = Instant::now();
     let outcomes = run(&[late, prompt, never], &control, &mut events);
-    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
     let endings: Vec<_> = outcomes.iter().map(|outcome| outcome.ending.clone()).collect();
     assert_eq!(endings, [Ending::Interrupted, Ending::Completed, Ending::Interrupted]);
     assert!(outcomes[1].totals.operations(OpKind::Read) > 0);
@@ -293,7 +290,7 @@ fn a_task_starts_when_the_one_it_waits_for_has_ended() {
 
 #[test]
 fn whoever_waits_for_what_fails_is_called_off() {
-    let stop = runtime(60_000 * MS);
+    let stop = runtime(HOUR);
     let first = FileTask {
         errors: OnError { max_service: Some(Nanos(0)), ..OnError::default() },
         ..task("first", stop)
@@ -313,7 +310,7 @@ fn whoever_waits_for_what_fails_is_called_off() {
 
 #[test]
 fn an_operation_that_takes_too_long_ends_the_phase() {
-    let mut task = task("stalled", runtime(60_000 * MS));
+    let mut task = task("stalled", runtime(HOUR));
     (task.errors.max_service, task.concurrency) = (Some(Nanos(300 * MS)), 4);
     let stall = Some(SimStall { at: Duration::from_millis(50), length: Duration::from_millis(600) });
     let outcome = simulate(&task, SimParameters { stall, ..device() }, &mut events(), &Control::default());

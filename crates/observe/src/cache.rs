@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, StatxFlags};
 
 use crate::leaf_counters::LeafCounters;
 use crate::process_io::ProcessIo;
-use crate::zeros::zero_share;
+use crate::zeros::{PATIENCE, zero_share};
 
 /// File systems whose I/O is submitted by the task that asks for it, so that the kernel accounts it to that task, and whose
 /// direct I/O is direct. ZFS, NFS, FUSE, virtiofs and 9p are not among them.
@@ -92,7 +92,7 @@ impl<'a> CacheProbe<'a> {
     pub fn sampling(mut self, device: Option<(File, u64)>) -> CacheProbe<'a> {
         self.samples = self.counters.is_some();
         let device = device.filter(|_| self.samples);
-        self.zeros = device.and_then(|(device, length)| zero_share(&device, length));
+        self.zeros = device.and_then(|(device, length)| zero_share(&device, length, PATIENCE));
         self.start = self.count();
         self
     }
@@ -109,7 +109,8 @@ impl<'a> CacheProbe<'a> {
         if let Some((file, length)) = self.target.as_ref().filter(|_| self.samples) {
             // What was never written is zeros without being read.
             let unwritten = self.unwritten.unwrap_or(0.0) > 0.5;
-            self.zeros = self.zeros.or_else(|| if unwritten { None } else { zero_share(file, *length) });
+            self.zeros =
+                self.zeros.or_else(|| if unwritten { None } else { zero_share(file, *length, PATIENCE) });
         }
         // Last: looking at the target must not come between the counters and the phase.
         self.release = Some(self.count());
@@ -232,34 +233,39 @@ fn resident_share(file: &File, length: u64) -> Option<f64> {
     Some(resident as f64 / length as f64)
 }
 
-/// Passes events on, and notifies a probe when the first phase is about to be released.
+/// Passes events on, and notifies a probe when the phases that start together are about to be released.
 pub struct ReleaseWatch<'w, 'p, S: Sink + ?Sized> {
     sink: &'w mut S,
     probe: &'w mut CacheProbe<'p>,
     target: FindTarget<'w>,
-    released: bool,
+    /// Phases that are not ready yet; `None` once the probe has been notified.
+    awaited: Option<usize>,
 }
 
 /// Finds the file of a phase, with the length of its span in bytes, where it is there.
 type FindTarget<'w> = Box<dyn Fn() -> Option<(File, u64)> + Send + 'w>;
 
 impl<'w, 'p, S: Sink + ?Sized> ReleaseWatch<'w, 'p, S> {
-    /// Passes events on to `sink`. `target` is asked for the phase's file when it has been created.
+    /// Passes events on to `sink`. `phases` start together; `target` is asked for their file when the last of them is ready.
     pub fn new(
         sink: &'w mut S,
         probe: &'w mut CacheProbe<'p>,
+        phases: usize,
         target: impl Fn() -> Option<(File, u64)> + Send + 'w,
     ) -> ReleaseWatch<'w, 'p, S> {
-        ReleaseWatch { sink, probe, target: Box::new(target), released: false }
+        ReleaseWatch { sink, probe, target: Box::new(target), awaited: Some(phases) }
     }
 }
 
 impl<S: Sink + ?Sized> Sink for ReleaseWatch<'_, '_, S> {
     fn event(&mut self, event: &Event) {
-        match event {
-            // Of tasks that start together, the last one that is ready counts: others prepare until then.
-            Event::PhaseReady(_) if !self.released => self.probe.release((self.target)()),
-            Event::PhaseReleased(_) => self.released = true,
+        match (event, self.awaited) {
+            // The last one that is ready counts, because others prepare until then; a release without it comes too early.
+            (Event::PhaseReady(_), Some(0..=1)) | (Event::PhaseReleased(_), Some(_)) => {
+                self.awaited = None;
+                self.probe.release((self.target)());
+            }
+            (Event::PhaseReady(_), Some(awaited)) => self.awaited = Some(awaited - 1),
             _ => {}
         }
         self.sink.event(event);
@@ -272,7 +278,7 @@ mod tests {
     use std::path::Path;
     use std::sync::{Mutex, PoisonError};
 
-    use iolite_model::CacheStamp;
+    use iolite_model::{CacheStamp, Nanos, PhaseRelease};
 
     use super::*;
     use crate::leaf_counters::tests::{LENGTH, direct_file, read_all};
@@ -388,6 +394,33 @@ mod tests {
             Some(written) => assert!(written.0 >= 1 << 20, "{written}"),
             None => eprintln!("skipped: I/O of tasks is not accounted here"),
         }
+    }
+
+    #[test]
+    fn a_target_is_examined_once_when_the_last_of_its_phases_is_ready() {
+        let asked = |phases, events: &[Event]| {
+            let (mut probe, asked) = (CacheProbe::start(None, None), Mutex::new(Vec::new()));
+            let seen = std::sync::atomic::AtomicUsize::new(0);
+            let find = || {
+                asked.lock().unwrap().push(seen.load(std::sync::atomic::Ordering::Relaxed));
+                None
+            };
+            let mut sink = iolite_model::NullSink;
+            let mut watch = ReleaseWatch::new(&mut sink, &mut probe, phases, find);
+            for event in events {
+                seen.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                watch.event(event);
+            }
+            drop(watch);
+            asked.into_inner().unwrap()
+        };
+        let ready = Event::PhaseReady;
+        let released = |phase| Event::PhaseReleased(PhaseRelease { phase, at_unix: Nanos(0) });
+        let set =
+            [ready(0), ready(1), ready(2), released(0), released(1), released(2), ready(3), released(3)];
+        assert_eq!(asked(3, &set), [3]);
+        assert_eq!(asked(1, &set[..1]), [1]);
+        assert_eq!(asked(9, &set), [4], "with the first release at the latest");
     }
 
     #[test]

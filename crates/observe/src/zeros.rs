@@ -17,14 +17,14 @@ const SAMPLES: u64 = 64;
 const BLOCK: u64 = 4096;
 /// The step from one sample to the next: without a common divisor with their number, so that the first few are spread, too.
 const STEP: u64 = 37;
-/// Time for all of them. A slow or broken device does not hold a phase up: what has been read by then is the sample.
-const PATIENCE: Duration = Duration::from_millis(250);
+/// Time for all of them before a phase. A slow or broken device does not hold a phase up: what has been read by then is the sample.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
 /// Samples that say enough.
 const ENOUGH: u32 = 8;
 
 /// The share (0 to 1) of sampled blocks of a file's or device's first `length` bytes that are zeros; `None` where too few could be
 /// read. What is in the page cache is read there and all else past it, or is dropped from it again, so that the cache is as it was.
-pub(crate) fn zero_share(file: &File, length: u64) -> Option<f64> {
+pub(crate) fn zero_share(file: &File, length: u64, patience: Duration) -> Option<f64> {
     let blocks = length / BLOCK;
     if blocks == 0 {
         return None;
@@ -50,7 +50,7 @@ pub(crate) fn zero_share(file: &File, length: u64) -> Option<f64> {
     };
     // Not waited for: a read from a device that does not respond ends when the kernel gives it up.
     thread::Builder::new().name("zeros".into()).spawn(read).ok()?;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + patience;
     let (mut all, mut zeros) = (0, 0);
     while let Ok(is_zeros) = samples.recv_timeout(until.saturating_duration_since(Instant::now())) {
         all += 1;
@@ -88,6 +88,11 @@ mod tests {
     use super::*;
 
     const LENGTH: u64 = 4 << 20;
+
+    /// All samples are read, however slow the host is.
+    fn zero_share(file: &File, length: u64) -> Option<f64> {
+        super::zero_share(file, length, Duration::from_secs(3600))
+    }
 
     /// A file whose first bytes, so many, are not zeros.
     fn file(filled: usize) -> File {

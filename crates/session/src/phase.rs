@@ -5,7 +5,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use iolite_engine::{Control, EngineError, Measured, Outcome, run_set};
+use iolite_engine::{Control, EngineError, Measured, Outcome, released_together, run_set};
 use iolite_model::{
     Bytes, Cache, Concluded, Ending, Event, JobTask, Nanos, PhaseEnd, PhaseInfo, Sink, Target, Task, Warning,
 };
@@ -49,7 +49,7 @@ impl Session<'_> {
             probe = probe.sampling(path.as_deref().and_then(|path| open_device(path, reach)));
         }
         let find = || path.as_deref().and_then(|path| open(path, reach));
-        let mut events = ReleaseWatch::new(&mut self.events, &mut probe, find);
+        let mut events = ReleaseWatch::new(&mut self.events, &mut probe, released_together(tasks), find);
         let run = run_set(tasks, first, &mut self.scratch, self.clock, self.control, &mut events);
         drop(events);
         let requested: Vec<_> = infos.iter().map(|info| self.run().requested(info.index)).collect();

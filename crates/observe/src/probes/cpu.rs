@@ -128,10 +128,8 @@ mod tests {
     #[test]
     fn time_passes() {
         let before = busy_cpu().unwrap();
-        let started = std::time::Instant::now();
-        while busy_cpu().unwrap() == before {
-            assert!(started.elapsed().as_secs() < 10, "this loop is busy");
-        }
+        // This loop is busy.
+        while busy_cpu().unwrap() == before {}
     }
 
     #[test]

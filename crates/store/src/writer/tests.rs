@@ -1,6 +1,7 @@
 //! The writer under good and bad circumstances.
 
 use std::process::{Command, Stdio};
+use std::sync::Barrier;
 
 use iolite_model::{Ending, RunId};
 
@@ -218,9 +219,10 @@ fn a_full_disk_is_reported_once_and_what_was_stored_before_stays() {
     writer.event(&Event::Interval(interval.clone()));
     let stored = || Ok::<_, Error>(Store::open(&path)?.intervals(&RunId("r".into()), 0)?.len());
     wait_for("the first interval", || stored().is_ok_and(|stored| stored == 1));
-    for _ in 1..500 {
+    let mut sent = 1;
+    while reported.lock().unwrap().is_empty() {
         writer.event(&Event::Interval(interval.clone()));
-        std::thread::sleep(Duration::from_micros(500));
+        sent += 1;
     }
     let dropped = writer.dropped_counter();
     let error = writer.finish().unwrap_err().to_string();
@@ -234,7 +236,7 @@ fn a_full_disk_is_reported_once_and_what_was_stored_before_stays() {
     }
     let store = Store::open(&dir.path().join("results.db")).unwrap();
     let kept = store.intervals(&RunId("r".into()), 0).unwrap().len() as u64;
-    assert_eq!(kept + dropped.load(Ordering::Relaxed), 500);
+    assert_eq!(kept + dropped.load(Ordering::Relaxed), sent);
     assert!(kept > 0);
     assert_eq!(store.mark_interrupted().unwrap(), [RunId("r".into())]);
 }
@@ -243,14 +245,16 @@ fn a_full_disk_is_reported_once_and_what_was_stored_before_stays() {
 fn two_writers_at_once_do_not_disturb_each_other() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("results.db");
+    // Both write an event before one of them writes the next.
+    let turn = Arc::new(Barrier::new(2));
     let writers = ["a", "b"].map(|id| {
-        let path = path.clone();
+        let (path, turn) = (path.clone(), turn.clone());
         std::thread::spawn(move || {
             let events = synthetic::database_run(id, 1, 100);
             let mut writer = Writer::start(&path, |reason| panic!("{reason}"));
             for event in &events {
+                turn.wait();
                 writer.event(event);
-                std::thread::sleep(Duration::from_micros(200));
             }
             writer.finish().map(|()| events)
         })
