@@ -1,6 +1,6 @@
 //! `iolite ab`: arguments -> two jobs -> turns -> outputs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Parser;
@@ -10,7 +10,7 @@ use iolite_report::ab::AbReport;
 use iolite_results::ab::AbTerms;
 use iolite_results::comparison::{DEFAULT_DETECT, Figure};
 use iolite_results::{Run, RunRequest};
-use iolite_session::{Bare, ending};
+use iolite_session::{Renewing, ending};
 use iolite_suites::Ab;
 
 use crate::exit::{Exit, UsageError};
@@ -28,8 +28,9 @@ Examples:
   Show the result again:
       iolite results show latest
 
-Each pair runs both jobs in random order, on separate files, so that drift of the host affects both equally. After each pair \
-a sequential test decides whether the result is clear; its error rate is at most 5 % (docs/statistics.md).";
+Each pair runs both jobs in random order, so that drift of the host affects both equally. Files that do not exist before the run \
+are separate for each job (their names start with a- and b-), and files that a job writes are created again in each pair. Files \
+and devices that exist before the run are shared. After each pair a sequential test decides whether the result is clear; its error rate is at most 5 % (docs/statistics.md).";
 
 /// `iolite ab` as typed.
 #[derive(Debug, Parser)]
@@ -106,7 +107,7 @@ pub(crate) fn run(args: AbArgs) -> anyhow::Result<Exit> {
         seed: args.seed.unwrap_or_else(|| session.run().info.started_unix.0),
     };
     session.conclude(Concluded::of(&RunRequest::new("ab", "")));
-    let failure = session.drive(&mut Ab::new(&a, &b, terms), &mut Bare).err();
+    let failure = session.drive(&mut Ab::new(&a, &b, terms, Path::exists), &mut Renewing).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.view.quiet);

@@ -122,8 +122,7 @@ impl Environment<Classic> for Files {
         preparation: ClassicPreparation,
     ) -> anyhow::Result<()> {
         let ClassicPreparation::Remove(files) = preparation;
-        files.iter().for_each(|file| session.scratch().remove(file));
-        Ok(())
+        Ok(files.iter().try_for_each(|file| session.scratch().remove(file))?)
     }
 }
 

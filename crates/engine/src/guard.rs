@@ -185,11 +185,32 @@ impl Scratch {
         opened.map(Some).map_err(|source| EngineError::File { action: "open", path, source })
     }
 
-    /// Removes one claimed file now, to make room.
-    pub fn remove(&mut self, name: &Path) {
-        if self.names.contains(name) {
-            let _ = fs::remove_file(self.path.join(name));
+    /// Removes a claimed file now, to make room or so that it can be created again.
+    ///
+    /// # Errors
+    /// It can't be removed.
+    pub fn remove(&mut self, name: &Path) -> Result<(), EngineError> {
+        if !self.names.contains(name) {
+            return Ok(());
         }
+        let path = self.path.join(name);
+        removed(&path, fs::remove_file(&path))
+    }
+
+    /// Removes a claimed tree now, so that it can be created again.
+    ///
+    /// # Errors
+    /// The scratch directory can't be opened, or the tree holds something that is not this run's.
+    pub(crate) fn remove_tree(&mut self, name: &Path) -> Result<(), EngineError> {
+        let path = self.path.join(name);
+        let Some(text) = name.to_str().filter(|_| self.trees.contains(name)) else { return Ok(()) };
+        let failed = |source| EngineError::File { action: "remove", path: path.clone(), source };
+        tree::remove(&Directory::open(&self.path).map_err(failed)?, text);
+        if path.exists() {
+            return Err(failed(io::Error::new(io::ErrorKind::DirectoryNotEmpty, "it holds other files")));
+        }
+        self.trees.remove(name);
+        Ok(())
     }
 }
 
@@ -211,6 +232,16 @@ impl Drop for Scratch {
             let _ = fs::remove_file(self.path.join(OWNER));
         }
         let _ = fs::remove_dir(&self.path);
+    }
+}
+
+/// What came of a removal: a file that is not there need not be removed.
+pub(crate) fn removed(path: &Path, outcome: io::Result<()>) -> Result<(), EngineError> {
+    match outcome {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(EngineError::File { action: "remove", path: path.to_owned(), source })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -6,6 +6,7 @@ mod admit;
 mod backend;
 mod blank;
 mod cause;
+mod discard;
 mod error;
 mod errors;
 mod flow;
@@ -33,6 +34,7 @@ pub use backend::{
     Truncate, Uring, Vectored,
 };
 pub use cause::{Cause, Origin};
+pub use discard::remove_created;
 pub use error::EngineError;
 pub use guard::{Leftover, Scratch, remove_leftovers};
 pub use iolite_workers::{Control, Outcome};
@@ -42,5 +44,5 @@ pub use planned::{planned_layout, planned_writes};
 pub use processes::{WORKER_COMMAND, serve_worker};
 pub use run::run_file_task;
 pub use set::{Measured, make_ready, run_set, validate_task};
-pub use turns::validate_order;
+pub use turns::{released_together, validate_order};
 pub use verify::SavedState;

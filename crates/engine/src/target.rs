@@ -364,6 +364,19 @@ fn spans(task: &FileTask, target: &FilesTarget, files: Vec<Arc<File>>) -> Vec<Fi
         .collect()
 }
 
+/// Names of a target's files in the scratch directory.
+pub(crate) fn own_names(target: &FileTarget, workers: u32) -> Vec<PathBuf> {
+    if !target.per_worker {
+        return vec![target.name.clone()];
+    }
+    let numbered = |worker: u32| {
+        let mut name = target.name.clone().into_os_string();
+        name.push(format!(".{worker}"));
+        name.into()
+    };
+    (0..workers).map(numbered).collect()
+}
+
 /// Makes or opens files in the scratch directory.
 fn open_own(
     target: &FileTarget,
@@ -372,15 +385,7 @@ fn open_own(
     reads: bool,
     scratch: &mut Scratch,
 ) -> Result<Vec<Files>, EngineError> {
-    let mut names = vec![target.name.clone()];
-    if target.per_worker {
-        let numbered = |worker: u32| {
-            let mut name = target.name.clone().into_os_string();
-            name.push(format!(".{worker}"));
-            name.into()
-        };
-        names = (0..workers).map(numbered).collect();
-    }
+    let names = own_names(target, workers);
     let one = |name: &PathBuf| {
         open_one(target, name, access, reads, scratch).map(|file| Files::one(file, 0, target.size.0))
     };

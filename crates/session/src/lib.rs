@@ -7,6 +7,7 @@
 mod allowance;
 mod calibrate;
 mod capabilities;
+mod created;
 mod database;
 mod drive;
 mod durability;
@@ -27,6 +28,7 @@ mod study;
 mod verify;
 mod writes;
 
+pub use created::Renewing;
 pub use database::{
     CheckDatabase, DatabaseStorage, DatabaseWrites, LayersDatabases, RanDatabase, TprocCSite, WaitsWatch,
     answered,
@@ -38,7 +40,7 @@ pub use events::Events;
 pub use host_use::HostUse;
 pub use observe::Observation;
 pub use patience::{GRACE, GaveUp, patiently};
-pub use preparation::{SwitchedSchedulers, error_number, read_into_cache};
+pub use preparation::{SwitchedSchedulers, read_into_cache};
 pub use session::{Session, unix_now};
 pub use start::{Setup, run_info};
 pub use study::StudyEnvironment;

@@ -1,15 +1,25 @@
 //! Two jobs in turns: pairs in random order until a difference is shown, excluded, or the pairs are used up.
 
-use iolite_model::{Concluded, FileTarget, FileTask, Job, JobTask, Nanos, Target, Task};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use iolite_model::{Concluded, Job, JobTask, MetadataTask, Nanos, Target};
 use iolite_results::Run;
 use iolite_results::ab::{AbBlock, AbConcluded, AbEnd, AbTerms, Side, deciding};
 use iolite_results::comparison::Figure;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use crate::procedure::{Conclusions, Nothing, Procedure, Step};
+use crate::procedure::{Conclusions, Procedure, Step};
+
+/// Files that earlier turns have created for these tasks: to be removed before the next turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreatedFiles(pub Vec<JobTask>);
 
 /// The procedure of `iolite ab`.
+///
+/// Each side works on files of its own, which are removed before its next turn: each turn creates them as the first one did. What
+/// exists before the run is shared by both.
 ///
 /// Each pair is a block: A and B once each, in an order that is drawn anew, so that a drift of the host hits both alike. After each
 /// pair the test that holds at any time says whether more are needed (`iolite_stats::Sequential`).
@@ -17,9 +27,9 @@ use crate::procedure::{Conclusions, Nothing, Procedure, Step};
 pub struct Ab {
     terms: AbTerms,
     /// The sets of tasks of A and of B.
-    jobs: [Vec<Vec<Task>>; 2],
-    /// What is left of the turn, the next set last.
-    ahead: Vec<Vec<Task>>,
+    jobs: [Vec<Vec<JobTask>>; 2],
+    /// What is left of the turn, the next step last.
+    ahead: Vec<Step<CreatedFiles>>,
     /// The turn that runs, and the number of its first phase.
     turn: Option<(Side, u32)>,
     /// The pair that runs.
@@ -37,10 +47,10 @@ impl Ab {
         })
     }
 
-    /// Compares two jobs.
-    pub fn new(a: &Job, b: &Job, terms: AbTerms) -> Ab {
-        let sets = |job: &Job, side| -> Vec<Vec<Task>> {
-            let set = |set: &[JobTask]| set.iter().map(|task| of_side(task.task(), side)).collect();
+    /// Compares two jobs; `is_there` says whether a path exists before the run.
+    pub fn new(a: &Job, b: &Job, terms: AbTerms, is_there: impl Fn(&Path) -> bool) -> Ab {
+        let sets = |job: &Job, side| -> Vec<Vec<JobTask>> {
+            let set = |set: &[JobTask]| set.iter().map(|task| of_side(task, side, &is_there)).collect();
             job.sets().into_iter().map(set).collect()
         };
         let jobs = [sets(a, Side::A), sets(b, Side::B)];
@@ -92,16 +102,18 @@ impl Ab {
         };
         self.turn = Some((side, run.next_phase()));
         let job = &self.jobs[side as usize];
-        let again = !self.blocks.is_empty();
-        let set = |set: &Vec<Task>| set.iter().map(|task| repeated(task, again)).collect();
-        self.ahead = job.iter().rev().map(set).collect();
+        let created = job.iter().flatten().filter(|task| changes_its_files(task)).cloned().collect();
+        self.ahead = job.iter().rev().map(|set| Step::Run(set.iter().map(JobTask::task).collect())).collect();
+        if !self.ahead.is_empty() {
+            self.ahead.push(Step::Prepare(CreatedFiles(created)));
+        }
     }
 }
 
 impl Procedure for Ab {
-    type Preparation = Nothing;
+    type Preparation = CreatedFiles;
 
-    fn next(&mut self, run: &Run, _elapsed: Nanos) -> Step {
+    fn next(&mut self, run: &Run, _elapsed: Nanos) -> Step<CreatedFiles> {
         if self.ahead.is_empty() {
             self.end_turn(run);
             if let Some(end) = self.end(run) {
@@ -111,32 +123,45 @@ impl Procedure for Ab {
             }
             self.begin_turn(run);
         }
-        self.ahead
-            .pop()
-            .map_or_else(|| Step::Failed("a job without tasks cannot be compared".into()), Step::Run)
+        self.ahead.pop().unwrap_or_else(|| Step::Failed("a job without tasks cannot be compared".into()))
     }
 }
 
-/// The task with files of its side's own: what one job leaves is not what the other finds.
-fn of_side(task: Task, side: Side) -> Task {
-    let prefix = if side == Side::A { "a-" } else { "b-" };
-    on_own_file(task, |target| {
-        let mut name = std::ffi::OsString::from(prefix);
-        name.push(target.name.as_os_str());
-        target.name = name.into();
-    })
-}
-
-/// The task as it is run: from the second pair on, its files exist.
-fn repeated(task: &Task, again: bool) -> Task {
-    on_own_file(task.clone(), |target| target.create &= !again)
-}
-
-fn on_own_file(mut task: Task, change: impl FnOnce(&mut FileTarget)) -> Task {
-    if let Task::File(FileTask { target: Target::File(target), .. }) = &mut task {
-        change(target);
+/// A task with files and trees of its side's own: what one job leaves is not what the other finds.
+fn of_side(task: &JobTask, side: Side, is_there: impl Fn(&Path) -> bool) -> JobTask {
+    let own = |name: &Path| -> PathBuf {
+        let mut prefixed = OsString::from(if side == Side::A { "a-" } else { "b-" });
+        prefixed.push(name);
+        prefixed.into()
+    };
+    let mut task = task.clone();
+    match &mut task {
+        JobTask::Metadata(MetadataTask { tree, .. }) => *tree = own(tree),
+        JobTask::Io(task) => match &mut task.target {
+            Target::File(file) => file.name = own(&file.name),
+            Target::Files(files) => {
+                for named in files.files.iter_mut().filter(|named| !is_there(&named.path)) {
+                    if let Some(name) = named.path.file_name() {
+                        named.path = named.path.with_file_name(own(Path::new(name)));
+                    }
+                }
+            }
+            Target::Null { .. } | Target::Existing(_) => {}
+        },
     }
     task
+}
+
+/// Whether a turn leaves the files of a task otherwise than it has found them.
+fn changes_its_files(task: &JobTask) -> bool {
+    match task {
+        JobTask::Metadata(_) => true,
+        JobTask::Io(task) => match &task.target {
+            Target::File(file) => file.create,
+            Target::Files(_) => task.mix.writes() || task.mix.trims(),
+            Target::Null { .. } | Target::Existing(_) => false,
+        },
+    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ mod study;
 mod sweep;
 mod user_sweep;
 
-pub use ab::Ab;
+pub use ab::{Ab, CreatedFiles};
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
 pub use classic::{Classic, ClassicError, ClassicPreparation, ClassicRequest, ClassicTest};
 pub use database::{DatabaseState, database_warnings, small_database};

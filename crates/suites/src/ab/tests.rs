@@ -1,5 +1,6 @@
 use iolite_model::{
-    BackendKind, Bytes, Ending, Event, Interval, OpKind, OpTotals, Outstanding, PhaseEnd, PhaseInfo,
+    BackendKind, Bytes, Ending, Event, FileTarget, FileTask, FilesTarget, Interval, Mix, NamedFile, OpKind,
+    OpTotals, Outstanding, PhaseEnd, PhaseInfo, Task,
 };
 use iolite_model::{Cache, RunInfo, Sink, Stage};
 use iolite_results::ab::figures;
@@ -75,20 +76,19 @@ fn measure(run: &mut Run, task: Task, rate: u64) {
 fn compared(rates: (u64, u64), noise: u64, repeat: u32) -> (AbConcluded, Run) {
     let jobs = ("a".to_owned(), "b".to_owned());
     let terms = AbTerms { jobs, repeat, figure: Figure::Rate, detect: 0.05, seed: 7 };
-    let (mut procedure, mut run) = (Ab::new(&job("a"), &job("b"), terms), run());
+    let (mut procedure, mut run) = (Ab::new(&job("a"), &job("b"), terms, |_| false), run());
     for _ in 0..10_000 {
         match procedure.next(&run, Nanos(0)) {
             Step::Run(tasks) => {
                 for task in tasks {
                     let is_a = task.name() == "a";
-                    let created = matches!(&task, Task::File(FileTask { target: Target::File(target), .. }) if target.create);
-                    assert_eq!(created, run.phases.len() < 2, "files are created once");
                     let rate = if is_a { rates.0 } else { rates.1 };
                     let wobble =
                         SplitMix64::seed_from_u64(run.phases.len() as u64 + 100).next_u64() % (2 * noise + 1);
                     measure(&mut run, task, rate + wobble - noise);
                 }
             }
+            Step::Prepare(CreatedFiles(tasks)) => assert_eq!(tasks.len(), 1),
             Step::Done(conclusions) => return (conclusions.concluded[0].read().unwrap(), run),
             other => panic!("{other:?}"),
         }
@@ -127,4 +127,79 @@ fn equal_jobs_end_when_a_difference_that_matters_is_excluded() {
 fn where_nothing_is_clear_all_pairs_are_run() {
     let (concluded, run) = compared((500, 500), 200, 6);
     assert_eq!((concluded.end, concluded.blocks.len(), run.phases.len()), (AbEnd::Repeats, 6, 12));
+}
+
+/// The steps of a comparison of a task with itself, in two pairs.
+fn steps(task: JobTask, is_there: impl Fn(&Path) -> bool) -> Vec<(&'static str, JobTask)> {
+    let job = Job { name: String::new(), tasks: vec![task] };
+    let jobs = ("a".to_owned(), "b".to_owned());
+    let terms = AbTerms { jobs, repeat: 2, figure: Figure::Rate, detect: 0.05, seed: 7 };
+    let (mut procedure, mut run, mut steps) = (Ab::new(&job, &job, terms, is_there), run(), Vec::new());
+    loop {
+        match procedure.next(&run, Nanos(0)) {
+            Step::Prepare(CreatedFiles(tasks)) => {
+                steps.extend(tasks.into_iter().map(|task| ("remove", task)));
+            }
+            Step::Run(tasks) => {
+                for task in tasks {
+                    let job_task = match task.clone() {
+                        Task::File(task) => JobTask::Io(Box::new(task)),
+                        Task::Metadata(task) => JobTask::Metadata(task),
+                        other => panic!("{other:?}"),
+                    };
+                    steps.push(("run", job_task));
+                    measure(&mut run, task, 100);
+                }
+            }
+            Step::Done(_) => return steps,
+            Step::Failed(reason) => panic!("{reason}"),
+        }
+    }
+}
+
+/// Names of the files and trees of a task.
+fn names(task: &JobTask) -> Vec<String> {
+    let paths = match task {
+        JobTask::Metadata(task) => vec![&task.tree],
+        JobTask::Io(task) => match &task.target {
+            Target::File(file) => vec![&file.name],
+            Target::Files(files) => files.files.iter().map(|named| &named.path).collect(),
+            Target::Existing(existing) => vec![&existing.path],
+            Target::Null { .. } => Vec::new(),
+        },
+    };
+    paths.into_iter().map(|path| path.display().to_string()).collect()
+}
+
+#[test]
+fn each_turn_creates_files_of_its_side_s_own_anew() {
+    let named = |path: &str| NamedFile { path: path.into(), offset: Bytes(0), size: Bytes(4096) };
+    let fio = FileTask {
+        target: Target::Files(FilesTarget::of(vec![named("/data/new"), named("/dev/there")])),
+        mix: Mix::Write,
+        ..FileTask::default()
+    };
+    let create = JobTask::Metadata(MetadataTask::default());
+    let cases: [(JobTask, [&[&str]; 2]); 3] = [
+        (job("a").tasks.remove(0), [&["a-data"], &["b-data"]]),
+        (create, [&["a-tree"], &["b-tree"]]),
+        (JobTask::Io(Box::new(fio)), [&["/data/a-new", "/dev/there"], &["/data/b-new", "/dev/there"]]),
+    ];
+    for (task, expected) in cases {
+        let steps = steps(task, |path| path.starts_with("/dev"));
+        assert_eq!(steps.len(), 8);
+        for turn in steps.chunks(2) {
+            let [("remove", removed), ("run", run)] = turn else { panic!("{turn:?}") };
+            assert_eq!(removed, run, "the task is the same in each turn");
+            assert!(expected.contains(&&*names(run).iter().map(String::as_str).collect::<Vec<_>>()));
+        }
+    }
+}
+
+#[test]
+fn files_that_are_only_read_are_laid_out_once() {
+    let named = NamedFile { path: "/data/new".into(), offset: Bytes(0), size: Bytes(4096) };
+    let read = FileTask { target: Target::Files(FilesTarget::of(vec![named])), ..FileTask::default() };
+    let steps = steps(JobTask::Io(Box::new(read)), |_| false);
+    assert!(steps.len() == 4 && steps.iter().all(|(step, _)| *step == "run"), "{steps:?}");
 }
