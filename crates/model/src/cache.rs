@@ -74,6 +74,8 @@ pub enum CacheStamp {
     Zeros(f64),
     /// Others used the device meanwhile, and their I/O cannot be distinguished.
     OtherIo,
+    /// A database server did the I/O, and its processes may not be counted.
+    ServerNotCounted,
     /// There is no block device beneath, or it keeps no counters.
     Unknown,
 }
@@ -121,7 +123,7 @@ impl Cache {
             (Some(device), None)
                 if self.unattributed && device.0 as f64 >= requested as f64 * Self::TOLERANCE =>
             {
-                CacheStamp::OtherIo
+                CacheStamp::ServerNotCounted
             }
             (Some(device), None) if beyond(device.0, requested) => CacheStamp::OtherIo,
             (Some(device), None) => stamp_of(requested, device.0),
@@ -133,7 +135,8 @@ impl Cache {
         }
     }
 
-    fn stamp_of_writes(&self) -> CacheStamp {
+    /// The stamp of the writes alone.
+    pub fn stamp_of_writes(&self) -> CacheStamp {
         let requested = self.requested_written.0;
         match (self.device_written, self.own_written) {
             _ if requested == 0 => CacheStamp::Unknown,
@@ -176,7 +179,7 @@ fn stamp_of_share(reached: f64) -> CacheStamp {
 
 impl CacheStamp {
     /// Without its share: `device`, `partly cached`, `cached`, `unwritten`, `compressed`, `zeros`,
-    /// `unknown (other I/O on the device)`, `unknown`.
+    /// `unknown (other I/O on the device)`, `unknown (server I/O not counted)`, `unknown`.
     pub const fn name(self) -> &'static str {
         match self {
             CacheStamp::Device => "device",
@@ -186,6 +189,7 @@ impl CacheStamp {
             CacheStamp::Compressed(_) => "compressed",
             CacheStamp::Zeros(_) => "zeros",
             CacheStamp::OtherIo => "unknown (other I/O on the device)",
+            CacheStamp::ServerNotCounted => "unknown (server I/O not counted)",
             CacheStamp::Unknown => "unknown",
         }
     }
@@ -197,7 +201,11 @@ impl CacheStamp {
             | CacheStamp::Unwritten(share)
             | CacheStamp::Compressed(share)
             | CacheStamp::Zeros(share) => Some(share),
-            CacheStamp::Device | CacheStamp::Cached | CacheStamp::OtherIo | CacheStamp::Unknown => None,
+            CacheStamp::Device
+            | CacheStamp::Cached
+            | CacheStamp::OtherIo
+            | CacheStamp::ServerNotCounted
+            | CacheStamp::Unknown => None,
         }
     }
 
@@ -213,8 +221,11 @@ impl CacheStamp {
                 "a trimmed device or a thin volume stores no zeros: fill the target with other data first"
             }
             CacheStamp::OtherIo => {
-                "its I/O cannot be distinguished from that of other programs: repeat when the device is idle; the I/O of a database \
-                 server on this host is counted for root and for the server's own user"
+                "its I/O cannot be distinguished from that of other programs: repeat when the device is idle"
+            }
+            CacheStamp::ServerNotCounted => {
+                "the server's processes do the I/O, and this user, kernel or file system does not count it: run iolite as root or as \
+                 the server's user"
             }
             CacheStamp::Unknown => "no device counters show whether it was reached",
         }
@@ -273,8 +284,14 @@ mod tests {
     fn of_a_server_that_may_not_be_counted_only_rest_is_known() {
         let stamp = |device| Cache { unattributed: true, ..reads(1000, device) }.stamp();
         // Cached, beside a neighbour that happened to read as much as was requested.
-        assert_eq!([stamp(Some(980)), stamp(Some(1100)), stamp(Some(400))], [CacheStamp::OtherIo; 3]);
+        assert_eq!(
+            [stamp(Some(980)), stamp(Some(1100)), stamp(Some(4000))],
+            [CacheStamp::ServerNotCounted; 3]
+        );
         assert_eq!((stamp(Some(10)), stamp(None)), (CacheStamp::Cached, CacheStamp::Unknown));
+        let shown =
+            [CacheStamp::ServerNotCounted.to_string(), CacheStamp::ServerNotCounted.meaning().to_owned()];
+        assert!(shown.iter().all(|text| !text.contains("other")), "no other program is blamed: {shown:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Block I/O of a process and of all that descend from it (/proc/PID/io, proc_pid_io(5)).
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 use iolite_model::Bytes;
 
@@ -28,8 +28,16 @@ impl ProcessIo {
         ProcessIo::of_tree(std::process::id())
     }
 
-    /// Of a process and its descendants, as above.
+    /// Of a process and its descendants, as above. `None` of another process also where the kernel does not list children
+    /// (CONFIG_PROC_CHILDREN): a server does its I/O in them.
     pub fn of_tree(root: u32) -> Option<ProcessIo> {
+        ProcessIo::of_tree_in(Path::new("/proc"), root)
+    }
+
+    fn of_tree_in(proc: &Path, root: u32) -> Option<ProcessIo> {
+        if root != std::process::id() && !lists_children(proc, root) {
+            return None;
+        }
         let mut sum = ProcessIo::default();
         let mut left = vec![root];
         let mut seen = 0;
@@ -39,10 +47,10 @@ impl ProcessIo {
                 return None;
             }
             // Its children first: one that ends between the two has then been counted, or is in its parent's counts.
-            let descendants = children(process);
-            match ProcessIo::of(process) {
+            let descendants = children(proc, process);
+            match ProcessIo::of(proc, process) {
                 Some(own) => sum = sum.plus(own),
-                None if process == root || PathBuf::from(format!("/proc/{process}")).exists() => return None,
+                None if process == root || proc.join(process.to_string()).exists() => return None,
                 None => {}
             }
             left.extend(descendants);
@@ -50,8 +58,8 @@ impl ProcessIo {
         Some(sum)
     }
 
-    fn of(process: u32) -> Option<ProcessIo> {
-        let text = fs::read_to_string(format!("/proc/{process}/io")).ok()?;
+    fn of(proc: &Path, process: u32) -> Option<ProcessIo> {
+        let text = fs::read_to_string(proc.join(format!("{process}/io"))).ok()?;
         let bytes = |name| number_of(&text, name).map(|bytes| Bytes(bytes as u64));
         Some(ProcessIo { read: bytes("read_bytes")?, written: bytes("write_bytes")? })
     }
@@ -72,9 +80,14 @@ impl ProcessIo {
     }
 }
 
-/// The children of all threads of a process; none where the kernel has no such list (CONFIG_PROC_CHILDREN).
-fn children(process: u32) -> Vec<u32> {
-    let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return Vec::new() };
+/// Whether the kernel lists the children of a process, by its main thread.
+fn lists_children(proc: &Path, process: u32) -> bool {
+    proc.join(format!("{process}/task/{process}/children")).exists()
+}
+
+/// The children of all threads of a process; none where the kernel has no such list.
+fn children(proc: &Path, process: u32) -> Vec<u32> {
+    let Ok(threads) = fs::read_dir(proc.join(format!("{process}/task"))) else { return Vec::new() };
     let of_thread = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("children")).ok();
     let lists: Vec<String> = threads.flatten().filter_map(of_thread).collect();
     lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|child| child.parse().ok()).collect()
@@ -112,6 +125,23 @@ mod tests {
         let _ = child.stdin.take().unwrap().write_all(b"end\n");
         child.wait().unwrap();
         assert!(written() >= meanwhile, "{} after {meanwhile}", written());
+    }
+
+    #[test]
+    fn a_server_is_counted_only_where_its_children_are_listed() {
+        let proc = tempfile::tempdir().unwrap();
+        for (process, bytes) in [(7, 1), (8, 1000)] {
+            let directory = proc.path().join(format!("{process}/task/{process}"));
+            fs::create_dir_all(&directory).unwrap();
+            let counts = format!("read_bytes: {bytes}\nwrite_bytes: 0\n");
+            fs::write(proc.path().join(format!("{process}/io")), counts).unwrap();
+        }
+        let of_server = || ProcessIo::of_tree_in(proc.path(), 7).map(|io| io.read);
+        assert_eq!(of_server(), None);
+        for (process, children) in [(7, "8 "), (8, "")] {
+            fs::write(proc.path().join(format!("{process}/task/{process}/children")), children).unwrap();
+        }
+        assert_eq!(of_server(), Some(Bytes(1001)));
     }
 
     #[test]

@@ -345,6 +345,7 @@ pub(crate) fn stamp(stamp: CacheStamp) -> String {
         // Shorter than the stamp's own text, for the column.
         CacheStamp::PartlyCached(share) => format!("{:.0} % cached", share * 100.0),
         CacheStamp::OtherIo => "other I/O".to_owned(),
+        CacheStamp::ServerNotCounted => "not counted".to_owned(),
         other => other.to_string(),
     }
 }

@@ -36,6 +36,9 @@ pub(super) fn caveats(phase: &Value) -> Vec<String> {
         Some("unknown (other I/O on the device)") => caveats.push(
             "it is not known whether the device was reached: other I/O on it hides that of iolite".to_owned(),
         ),
+        Some("unknown (server I/O not counted)") => caveats.push(
+            "it is not known whether the device was reached: the I/O of the server's processes was not counted".to_owned(),
+        ),
         Some("unknown") => caveats
             .push("it is not known whether the device was reached: no counters are available".to_owned()),
         _ => {}
