@@ -11,6 +11,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params, params_from
 use crate::error::Error;
 use crate::insert::{Failure, Recording, integer, utc};
 use crate::read::{collect, run_ending};
+use crate::schema;
 use crate::store::{Store, interrupt};
 
 /// A table, and how its rows belong to a run.
@@ -148,14 +149,15 @@ impl Store {
         Ok(())
     }
 
-    /// All tables of the schema.
+    /// All tables and columns of the schema; not what the user has added.
     fn tables(&self) -> Result<Vec<Table>, Error> {
         let read = || -> rusqlite::Result<Vec<Table>> {
+            let empty = schema::empty()?;
             let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
-            let mut statement = self.connection.prepare(sql)?;
+            let mut statement = empty.prepare(sql)?;
             let names =
                 statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
-            names.into_iter().map(|name| table(&self.connection, name)).collect()
+            names.into_iter().map(|name| table(&empty, name)).collect()
         };
         read().map_err(|source| self.reading(source))
     }
@@ -284,6 +286,22 @@ mod tests {
         assert!(content(&Store::open(&other).unwrap()).iter().all(|row| !row.contains("\"r\"")));
         store.connection.execute_batch("UPDATE interval SET stage = 'measured' WHERE run = 'r'").unwrap();
         assert_eq!(store.copy_to(&other, &[run("f"), run("r")]).unwrap(), [run("r")]);
+    }
+
+    #[test]
+    fn tables_and_columns_that_a_user_has_added_are_not_copied() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("results.db"), dir.path().join("copy.db"));
+        let store = three(&path);
+        let added = "CREATE TABLE mine (host TEXT); ALTER TABLE run ADD COLUMN rack TEXT DEFAULT 'r7'";
+        store.connection.execute_batch(added).unwrap();
+        assert_eq!(store.copy_to(&other, &[run("r"), run("f")]).unwrap(), [run("r"), run("f")]);
+        let events = |store: &Store| store.events(&run("r")).unwrap();
+        assert_eq!(events(&Store::open(&other).unwrap()), events(&store));
+        // Neither do those of the target matter.
+        let third = dir.path().join("third.db");
+        Store::open(&third).unwrap().connection.execute_batch(added).unwrap();
+        assert_eq!(store.copy_to(&third, &[run("r")]).unwrap(), [run("r")]);
     }
 
     #[test]

@@ -110,8 +110,17 @@ pub enum Error {
         /// The run asked for.
         run: RunId,
     },
+    /// It is read without locks, because its directory can't be written to, and somebody has written to it meanwhile.
+    #[error("{path} was changed by another program while it was read: try again")]
+    Changed {
+        /// The database.
+        path: PathBuf,
+    },
     /// A run that has not ended can't be copied: what comes later would be lost.
-    #[error("run {run} is still running: wait until it ends, or stop it, and try again")]
+    #[error(
+        "run {run} is still running: wait until it ends, or stop it, and try again; if it was killed on another host or in a \
+         container, mark it as interrupted: iolite results end {run}"
+    )]
     Running {
         /// The run.
         run: RunId,

@@ -85,11 +85,11 @@ impl Row<'_> {
         let (host, filesystem) = (&info.host, &info.storage.filesystem);
         self.execute(
             "INSERT INTO run (id, version, model_version, command, started_unix_ns, started_utc, process,
-                 process_start_ticks, boot_id, host_name, kernel, architecture, cpu, cpus, memory_bytes,
+                 process_start_ticks, boot_id, pid_namespace, host_name, kernel, architecture, cpu, cpus, memory_bytes,
                  virtualisation, directory, filesystem_kind, filesystem_source, filesystem_mount_point,
                  filesystem_options, filesystem_size_bytes, filesystem_free_bytes, filesystem_block_bytes)
              VALUES (:id, :version, :model_version, :command, :started, :started_utc, :process,
-                 :start_ticks, :boot, :host, :kernel, :architecture, :cpu, :cpus, :memory,
+                 :start_ticks, :boot, :namespace, :host, :kernel, :architecture, :cpu, :cpus, :memory,
                  :virtualisation, :directory, :fs_kind, :fs_source, :fs_mount_point,
                  :fs_options, :fs_size, :fs_free, :fs_block)",
             named_params! {
@@ -102,6 +102,7 @@ impl Row<'_> {
                 ":process": info.process,
                 ":start_ticks": process::start_ticks(info.process).map(integer),
                 ":boot": process::boot(),
+                ":namespace": process::namespace().map(integer),
                 ":host": host.name,
                 ":kernel": host.kernel,
                 ":architecture": host.architecture,

@@ -17,6 +17,7 @@ mod schema;
 mod selection;
 mod store;
 mod transfer;
+mod unlocked;
 mod writer;
 
 #[cfg(test)]

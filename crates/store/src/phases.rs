@@ -113,7 +113,7 @@ impl Store {
     /// # Errors
     /// [`Error::Sql`].
     pub fn unfinished(&self) -> Result<Vec<Measuring>, Error> {
-        let sql = "SELECT id, host_name, process, process_start_ticks, boot_id FROM run
+        let sql = "SELECT id, host_name, process, process_start_ticks, boot_id, pid_namespace FROM run
                     WHERE ending IS NULL ORDER BY started_unix_ns, id";
         collect(self, sql, [], |row| read::measuring(self, row))
     }

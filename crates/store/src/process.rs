@@ -1,6 +1,7 @@
 //! Whether the process that measures a run is still there.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 use iolite_model::RunId;
 
@@ -18,25 +19,41 @@ pub struct Measuring {
     pub start_ticks: Option<u64>,
     /// The kernel's random id of the boot that the ticks count from.
     pub boot: Option<String>,
+    /// The pid namespace that the number belongs to (pid_namespaces(7)): containers on a host share its boot, but not its numbers.
+    pub namespace: Option<u64>,
 }
 
 impl Measuring {
-    /// Whether the process certainly measures on this machine: same host, same boot, same start. That of a number alone is
-    /// not enough to send it a signal.
+    /// Whether the process certainly measures on this machine: same host, same boot, same numbers, same start. That of a number
+    /// alone is not enough to send it a signal.
     pub fn is_here(&self) -> bool {
         let known = |mine: Option<String>, stored: Option<&String>| mine.is_some() && mine.as_ref() == stored;
         known(host(), Some(&self.host))
             && known(boot(), self.boot.as_ref())
+            && namespace() == self.namespace
             && self.start_ticks.is_some()
             && start_ticks(self.process) == self.start_ticks
     }
 
-    /// Whether the process still measures, as far as this machine knows; what happens on another machine (a home
-    /// directory may be shared) is not known, and counts as alive.
+    /// Whether it is not known here if the process is there: it runs, or ran, on another machine (a home directory may be shared),
+    /// or in another container.
+    pub fn is_elsewhere(&self) -> bool {
+        let differ = |one: Option<u64>, other: Option<u64>| one.is_some() && other.is_some() && one != other;
+        let same_boot = self.boot.is_some() && self.boot == boot();
+        match same_boot {
+            true if self.namespace.is_some() => differ(namespace(), self.namespace),
+            _ => host().is_some_and(|host| host != self.host),
+        }
+    }
+
+    /// Whether the process still measures, as far as this machine knows; what is [elsewhere](Measuring::is_elsewhere) counts as
+    /// alive.
     pub fn is_alive(&self) -> bool {
-        let same_boot = self.boot.is_none() || self.boot == boot();
-        if !same_boot {
-            return Some(&self.host) != host().as_ref();
+        if self.is_elsewhere() {
+            return true;
+        }
+        if self.boot.is_some() && self.boot != boot() {
+            return false;
         }
         match (start_ticks(self.process), self.start_ticks) {
             (Some(found), Some(stored)) => found == stored,
@@ -55,7 +72,12 @@ pub(crate) fn boot() -> Option<String> {
     Some(fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
 }
 
-fn host() -> Option<String> {
+/// The pid namespace of this process.
+pub(crate) fn namespace() -> Option<u64> {
+    fs::metadata("/proc/self/ns/pid").ok().map(|namespace| namespace.ino())
+}
+
+pub(crate) fn host() -> Option<String> {
     Some(fs::read_to_string("/proc/sys/kernel/hostname").ok()?.trim().to_owned())
 }
 
@@ -80,6 +102,7 @@ mod tests {
             process,
             start_ticks: start_ticks(process),
             boot: boot(),
+            namespace: namespace(),
         }
     }
 
@@ -113,6 +136,13 @@ mod tests {
         }
         let unknown_boot = Measuring { boot: None, ..me.clone() };
         assert!(unknown_boot.is_alive() && !unknown_boot.is_here());
+        // In a container on this host; and on this host under another name.
+        let container = Measuring { namespace: Some(1), process: u32::MAX, ..me.clone() };
+        assert!(container.is_elsewhere() && container.is_alive() && !container.is_here());
+        let renamed = Measuring { host: "another".into(), process: u32::MAX, ..me.clone() };
+        assert!(!renamed.is_elsewhere() && !renamed.is_alive());
+        let older = Measuring { host: "another".into(), namespace: None, process: u32::MAX, ..me.clone() };
+        assert!(older.is_elsewhere() && older.is_alive());
         // Above the kernel's largest process number (2^22).
         assert!(!Measuring { process: u32::MAX, start_ticks: None, ..me }.is_alive());
     }

@@ -423,6 +423,7 @@ pub(crate) fn collect<T>(
     while let Some(row) = rows.next().map_err(sql_error)? {
         made.push(make(row)?);
     }
+    store.still_as_opened()?;
     Ok(made)
 }
 
@@ -483,6 +484,7 @@ pub(crate) fn measuring(store: &Store, row: &Row<'_>) -> Result<Measuring, Error
         process: store.get(row, "process")?,
         start_ticks: optional(store, row, "process_start_ticks")?,
         boot: store.get(row, "boot_id")?,
+        namespace: optional(store, row, "pid_namespace")?,
     })
 }
 

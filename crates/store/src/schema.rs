@@ -10,10 +10,17 @@ use crate::error::Error;
 pub(crate) const APPLICATION_ID: i32 = 0x696f_6c69;
 
 /// Raised with every change of the schema. Nothing is released: there are no migrations.
-const VERSION: i64 = 10;
+const VERSION: i64 = 11;
 
 /// All tables, indexes and views.
 const SCHEMA: &str = include_str!("schema.sql");
+
+/// An empty results database in memory: the tables and columns that a results database has, whatever a user has added to it.
+pub(crate) fn empty() -> rusqlite::Result<Connection> {
+    let connection = Connection::open_in_memory()?;
+    connection.execute_batch(SCHEMA)?;
+    Ok(connection)
+}
 
 /// Creates the tables in an empty database at `path`.
 ///

@@ -12,6 +12,7 @@ CREATE TABLE run (
     process                 INTEGER NOT NULL,
     process_start_ticks     INTEGER,
     boot_id                 TEXT,
+    pid_namespace           INTEGER,
     host_name               TEXT NOT NULL,
     kernel                  TEXT NOT NULL,
     architecture            TEXT NOT NULL,

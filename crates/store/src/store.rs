@@ -10,6 +10,7 @@ use rusqlite::{Connection, ErrorCode, Transaction, params};
 use crate::error::Error;
 use crate::process::Measuring;
 use crate::schema;
+use crate::unlocked::Unlocked;
 
 /// How long to wait for another process that is writing. Transactions here are short; whoever holds the database
 /// for longer than this is stuck or is a person with an open transaction.
@@ -20,6 +21,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Store {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
+    /// The file as it was opened, where it is read without locks.
+    pub(crate) unlocked: Option<Unlocked>,
 }
 
 /// A run in a list of runs.
@@ -70,7 +73,7 @@ impl Store {
         schema::check(&connection, path)?;
         configure(&connection, patience).map_err(sql)?;
         schema::create(&mut connection, path)?;
-        Ok(Store { connection, path: path.to_owned() })
+        Ok(Store { connection, path: path.to_owned(), unlocked: None })
     }
 
     /// Where the database is.
@@ -107,6 +110,19 @@ impl Store {
             transaction.commit().map_err(sql)?;
         }
         Ok(marked)
+    }
+
+    /// Marks a run as interrupted of which this machine can't know whether it still runs, because it ran on another host or in
+    /// another container: the user knows. `false` where it has its end.
+    ///
+    /// # Errors
+    /// [`Error::Running`]: its process is there. [`Error::Sql`].
+    pub fn end(&self, run: &RunId) -> Result<bool, Error> {
+        let is_here = |measuring: &Measuring| measuring.is_alive() && !measuring.is_elsewhere();
+        if self.unfinished()?.iter().any(|measuring| measuring.run == *run && is_here(measuring)) {
+            return Err(Error::Running { run: run.clone() });
+        }
+        Ok(!self.mark_interrupted_unless(|measuring| measuring.run != *run)?.is_empty())
     }
 
     pub(crate) fn reading(&self, source: rusqlite::Error) -> Error {

@@ -1,6 +1,5 @@
 //! Results that are only read, questions in SQL, and space given back.
 
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rusqlite::types::ValueRef;
@@ -9,6 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::Error;
 use crate::schema;
 use crate::store::{PATIENCE, Store};
+use crate::unlocked::Unlocked;
 
 /// The answer to a question in SQL.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,15 +26,32 @@ impl Store {
     /// As [`Store::open`], and where there is no results database at `path`.
     pub fn open_to_read(path: &Path) -> Result<Store, Error> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let opened = read_only(path, path, flags).or_else(|error| match unchanging(path) {
+        let path = path.to_owned();
+        match read_only(&path, &path, flags) {
+            Ok(connection) => Ok(Store { connection, path, unlocked: None }),
             // SQLite shares its state with writers through a file beside the database, which a directory that can't be written
             // to does not take. Where there are no writers either, none is needed.
-            Some(uri) if error.is_cannot_open() => {
-                read_only(path, Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI)
+            Err(error) if error.is_cannot_open() => {
+                let Some(unlocked) = Unlocked::of(&path) else { return Err(error) };
+                let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+                let connection = read_only(&path, Path::new(&unlocked.uri()), flags)?;
+                Ok(Store { connection, path, unlocked: Some(unlocked) })
             }
-            _ => Err(error),
-        });
-        Ok(Store { connection: opened?, path: path.to_owned() })
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes sure that a database that is read without locks is what it was when it was opened.
+    ///
+    /// # Errors
+    /// [`Error::Changed`]: what was read may be parts of two states.
+    pub(crate) fn still_as_opened(&self) -> Result<(), Error> {
+        match &self.unlocked {
+            Some(opened) if Unlocked::of(&self.path).as_ref() != Some(opened) => {
+                Err(Error::Changed { path: self.path.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The answer to a question in SQL; a statement that would write is refused.
@@ -54,6 +71,7 @@ impl Store {
             let value = |index| row.get_ref(index).map(json).map_err(failed);
             rows.push((0..columns.len()).map(value).collect::<Result<Vec<_>, _>>()?);
         }
+        self.still_as_opened()?;
         Ok(Answer { columns, rows })
     }
 
@@ -80,30 +98,6 @@ fn read_only(path: &Path, name: &Path, flags: OpenFlags) -> Result<Connection, E
     } else {
         Err(Error::Empty { path: path.to_owned() })
     }
-}
-
-/// The URI under which SQLite takes a database for one that nobody changes; `None` where changes wait in its write-ahead log, and
-/// where there is no such file.
-fn unchanging(path: &Path) -> Option<String> {
-    let path = path.canonicalize().ok().filter(|path| path.is_file())?;
-    let mut log = path.clone().into_os_string();
-    log.push("-wal");
-    if std::fs::metadata(log).is_ok_and(|log| log.len() > 0) {
-        return None;
-    }
-    let escaped = percent_encode(path.as_os_str().as_bytes());
-    Some(format!("file://{escaped}?immutable=1"))
-}
-
-/// A path in a URI: all but the bytes that stand for themselves there.
-fn percent_encode(path: &[u8]) -> String {
-    let encode = |byte: &u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {
-            char::from(*byte).to_string()
-        }
-        byte => format!("%{byte:02X}"),
-    };
-    path.iter().map(encode).collect()
 }
 
 fn json(value: ValueRef<'_>) -> serde_json::Value {
@@ -139,6 +133,32 @@ mod tests {
         }
         let missing = dir.path().join("missing");
         assert!(Store::open_to_read(&missing).is_err() && !missing.exists());
+    }
+
+    #[test]
+    fn what_is_read_without_locks_is_refused_once_somebody_writes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.db");
+        synthetic::write(&path, &synthetic::failed_run("f"));
+        let unlocked = || {
+            let unlocked = Unlocked::of(&path).unwrap();
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            let connection = read_only(&path, Path::new(&unlocked.uri()), flags).unwrap();
+            Store { connection, path: path.clone(), unlocked: Some(unlocked) }
+        };
+        let changed = |store: &Store| {
+            let asked = store.ask("SELECT id FROM run").map(drop);
+            [asked, store.runs().map(drop)].map(|read| matches!(read, Err(Error::Changed { .. })))
+        };
+        let reader = unlocked();
+        assert_eq!(changed(&reader), [false; 2]);
+        // A writer begins: its changes are in the log.
+        let writer = Store::open(&path).unwrap();
+        writer.add_tag(&iolite_model::RunId("f".into()), "new").unwrap();
+        assert_eq!(changed(&reader), [true; 2]);
+        // It ends: they are in the database.
+        drop(writer);
+        assert_eq!((changed(&reader), changed(&unlocked())), ([true; 2], [false; 2]));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use iolite_fio::import::{Imported, Log, json, logs};
 use iolite_fio::output::inflate::inflated;
 use iolite_model::RunId;
 use iolite_report::ran::{self, ImportedRun};
-use iolite_store::Store;
+use iolite_store::{Measuring, Store};
 
 use crate::exit::UsageError;
 use crate::output;
@@ -45,6 +45,13 @@ pub(super) fn import(path: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
         let source = Store::open_to_read(database).map_err(UsageError::new)?;
         let runs: Vec<RunId> =
             source.runs()?.into_iter().filter(|run| run.ending.is_some()).map(|run| run.id).collect();
+        for Measuring { run, host, .. } in source.unfinished()?.into_iter().filter(Measuring::is_alive) {
+            output::note(&format!(
+                "run {run} was not imported: it has not ended, as far as this host knows; if it was killed on {host}, mark it as \
+                 interrupted and import again: iolite results end {run} --results {}",
+                database.display()
+            ));
+        }
         let new = source.copy_to(path, &runs)?.len();
         (copied, known) = (copied + new, known + runs.len() - new);
     }

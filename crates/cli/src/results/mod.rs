@@ -44,6 +44,9 @@ Examples:
   Delete runs:
       iolite results delete 20261120T160301
       iolite results gc --keep 100 --dry-run
+  Mark a run as interrupted that was killed on another host, and import it:
+      iolite results end 20261120T160301 --results runs.db
+      iolite results import runs.db
   Query with SQL:
       iolite results sql 'SELECT run, name, kind, iops FROM summary'
 
@@ -118,6 +121,11 @@ enum Action {
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
     },
+    /// Mark a run as interrupted that was killed on another host or in a container: this host cannot know that it has ended
+    End {
+        /// The run
+        run: String,
+    },
     /// Delete runs that have neither tag nor note, and reclaim the space of deleted runs
     Gc(transfer::GcArgs),
     /// Run a read-only SQL query (docs/results.md lists tables and views)
@@ -151,6 +159,12 @@ pub(crate) fn run(args: ResultsArgs) -> anyhow::Result<Exit> {
         Action::List(args) => list::print(&store, &args)?,
         Action::Show { run } => print_run(&store, &run, Format::Text)?,
         Action::Json { run } => print_run(&store, &run, Format::Json)?,
+        Action::End { run } => {
+            let run = find(&store, &run)?;
+            if !Store::open(&path)?.end(&run)? {
+                return Err(UsageError::new(format!("run {run} has ended already")).into());
+            }
+        }
         Action::Note { run, text } => Store::open(&path)?.add_note(&find(&store, &run)?, &text)?,
         Action::Tag { run, tags, remove } => {
             let (run, store) = (find(&store, &run)?, Store::open(&path)?);
@@ -212,6 +226,8 @@ fn delete(store: &mut Store, names: &[String]) -> anyhow::Result<()> {
     let gone = store.forget(&runs)?;
     match runs.iter().find(|run| !gone.contains(run)) {
         None => Ok(()),
-        Some(run) => Err(UsageError::new(format!("run {run} is still running and was kept")).into()),
+        Some(run) => Err(UsageError::new(format!(
+            "run {run} is still running and was kept; if it was killed on another host or in a container: iolite results end {run}"
+        )).into()),
     }
 }
