@@ -93,7 +93,24 @@ impl Arrival {
     }
 }
 
+impl KindRates {
+    /// The same with each rate multiplied by `factor`.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> KindRates {
+        let KindRates { reads, writes, trims, poisson } = self;
+        let scaled = |pace: Option<Pace>| pace.map(|pace| pace.scaled(factor));
+        KindRates { reads: scaled(reads), writes: scaled(writes), trims: scaled(trims), poisson }
+    }
+}
+
 impl Pace {
+    fn scaled(self, factor: f64) -> Pace {
+        match self {
+            Pace::Operations(rate) => Pace::Operations(Iops(rate.0 * factor)),
+            Pace::Bytes(bytes) => Pace::Bytes(Bandwidth(bytes.0 * factor)),
+        }
+    }
+
     /// Operations a second, of so many bytes in the mean.
     fn rate(self, mean_size: f64) -> Iops {
         match self {

@@ -147,8 +147,16 @@ fn tasks(terms: &IometerTerms, point: &IometerPoint, number: usize, access: Iome
 fn split(lines: &[AccessLine], unit: Bytes) -> Sizes {
     let weighted = |line: &AccessLine| WeightedSize { size: line.size, percent: f64::from(line.share) };
     let law = SizeLaw::Split(lines.iter().map(weighted).collect());
-    let alignment = lines.first().map_or(unit, |line| line.align).max(unit).max(Bytes(1));
+    // Without an alignment, as of a single line: offsets are multiples of each operation's size as far as the sizes have one in common.
+    let common = || lines.iter().fold(Bytes(0), |common, line| Bytes(common_divisor(common.0, line.size.0)));
+    let asked = lines.first().map(|line| line.align).filter(|align| align.0 > 0);
+    let alignment = asked.unwrap_or_else(common).max(unit).max(Bytes(1));
     Sizes { reads: law.clone(), writes: law.clone(), trims: law, alignment }
+}
+
+/// The greatest common divisor (Euclid's algorithm); that of 0 and a number is the number.
+const fn common_divisor(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { common_divisor(other, one % other) }
 }
 
 /// Where the operations of a line go.
@@ -235,6 +243,17 @@ mod tests {
         assert_eq!((task.mix, &task.access), (Mix::ReadPercent(80), &Access::Random));
         assert_eq!((task.workers, task.concurrency, task.block), (2, 8, Bytes(4096)));
         assert!(matches!(task.sizes.unwrap().reads, SizeLaw::Split(sizes) if sizes.len() == 2));
+    }
+
+    #[test]
+    fn offsets_without_an_alignment_are_multiples_of_what_the_sizes_have_in_common() {
+        let line = |size| AccessLine { share: 50, ..AccessLine::of(size, 100, 100) };
+        let alignment = |lines| tasks_of(lines)[0].sizes.as_ref().unwrap().alignment;
+        assert_eq!(alignment(vec![line(4096), line(8192)]), Bytes(4096));
+        assert_eq!(alignment(vec![line(12288), line(8192), line(65536)]), Bytes(4096));
+        assert_eq!(alignment(vec![line(512), line(4096)]), Bytes(512));
+        let aligned = |size| AccessLine { align: Bytes(16384), ..line(size) };
+        assert_eq!(alignment(vec![aligned(4096), aligned(8192)]), Bytes(16384));
     }
 
     #[test]

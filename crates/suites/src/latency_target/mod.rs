@@ -16,9 +16,8 @@ mod search;
 mod windows;
 
 use iolite_model::{
-    Access, Arrival, Concluded, Ending, ErrorClass, FileTask, Iops, KindRates, LatencyAnswer, LatencyTarget,
-    Load, LoadParameter, Nanos, OnError, Quantile, Start, Stop, Target, Task, Try, TryOutcome, TryPurpose,
-    Verify,
+    Access, Arrival, Concluded, Ending, ErrorClass, FileTask, Iops, LatencyAnswer, LatencyTarget, Load,
+    LoadParameter, Nanos, OnError, Quantile, Start, Stop, Target, Task, Try, TryOutcome, TryPurpose, Verify,
 };
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
@@ -302,7 +301,7 @@ impl LatencySearch {
         match (state.plan(), state.load(&self.scale)) {
             (Plan::Sound, _) => with_depth(FileTask { arrival: Arrival::Closed, ..task }, 1),
             (_, Some(Load::Depth(depth))) => with_depth(task, depth),
-            (_, Some(Load::Rate(rate))) => FileTask { arrival: at_rate(task.arrival, rate), ..task },
+            (_, Some(Load::Rate(rate))) => FileTask { arrival: at_rate(&task, rate), ..task },
             (_, None) => task,
         }
     }
@@ -314,16 +313,18 @@ fn with_depth(task: FileTask, depth: u32) -> FileTask {
     FileTask { workers, concurrency: depth, ..task }
 }
 
-/// Arrivals of the same law at another rate; Poisson's where the task has none.
-fn at_rate(arrival: Arrival, rate: Iops) -> Arrival {
-    match arrival {
-        Arrival::Constant(_)
-        | Arrival::ConstantBytes(_)
-        | Arrival::ByKind(KindRates { poisson: false, .. }) => Arrival::Constant(rate),
+/// Arrivals of the same law at another rate; Poisson's where the task has none. Rates of kinds keep their ratio.
+fn at_rate(task: &FileTask, rate: Iops) -> Arrival {
+    match task.arrival {
+        Arrival::ByKind(rates) => match task.asked_rate() {
+            Some(asked) => Arrival::ByKind(rates.scaled(rate.0 / asked.0)),
+            // Refused before.
+            None => Arrival::ByKind(rates),
+        },
+        Arrival::Constant(_) | Arrival::ConstantBytes(_) => Arrival::Constant(rate),
         Arrival::Bursts { operations, .. } => Arrival::Bursts { rate, operations },
         Arrival::Poisson(_)
         | Arrival::PoissonBytes(_)
-        | Arrival::ByKind(_)
         | Arrival::Traced(_)
         | Arrival::Closed
         | Arrival::ThinkTime { .. } => Arrival::Poisson(rate),
@@ -372,6 +373,9 @@ fn validate_task(task: &FileTask, target: &LatencyTarget) -> Result<(), LatencyT
         LoadParameter::Rate { .. } if think => {
             refuse("a rate cannot be combined with think time: remove the think time")
         }
+        LoadParameter::Rate { .. } if !is_open && matches!(task.arrival, Arrival::ByKind(_)) => refuse(
+            "one of its kinds of operations has a rate, and another has none: set the rate of each kind, or none",
+        ),
         LoadParameter::Rate { .. }
             if task.asked_rate().is_some_and(|rate| !(rate.0.is_finite() && rate.0 > 0.0)) =>
         {

@@ -1,8 +1,8 @@
 //! The search on simulated devices.
 
 use iolite_model::{
-    BackendKind, Bytes, Cache, ErrorClass, ErrorTally, FileTarget, Mix, OpKind, Outstanding, PhaseEnd,
-    PhaseInfo, RateKept, RingOptions, SyncRule, Task, WriteDurability,
+    BackendKind, Bytes, Cache, ErrorClass, ErrorTally, FileTarget, KindRates, Mix, OpKind, Outstanding, Pace,
+    PhaseEnd, PhaseInfo, RateKept, RingOptions, SyncRule, Task, WriteDurability,
 };
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 use proptest::prelude::*;
@@ -369,6 +369,32 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused(FileTask { target: Target::File(fresh), ..base() }, depth).contains("lay it out"));
     let zero = FileTask { arrival: Arrival::Constant(Iops(0.0)), ..base() };
     assert!(refused(zero, target(1000, RATE)).contains("must be above 0"));
+}
+
+#[test]
+fn rates_of_kinds_keep_their_ratio() {
+    let paced = |rate| Some(Pace::Operations(Iops(rate)));
+    let rates = KindRates { reads: paced(100.0), writes: paced(900.0), ..KindRates::default() };
+    let mixed = FileTask { mix: Mix::ReadPercent(50), ..base() };
+    let task = FileTask { arrival: Arrival::ByKind(rates), ..mixed.clone() };
+    let (tasks, _) = search(FLASH, task, target(1000, RATE));
+    let mut searched = 0;
+    for task in tasks.iter().filter(|task| task.arrival != Arrival::Closed) {
+        let Arrival::ByKind(KindRates {
+            reads: Some(Pace::Operations(reads)),
+            writes: Some(Pace::Operations(writes)),
+            ..
+        }) = task.arrival
+        else {
+            panic!("{:?}", task.arrival)
+        };
+        assert!((writes.0 / reads.0 - 9.0).abs() < 1e-6, "{:?}", task.arrival);
+        searched += 1;
+    }
+    assert!(searched > 2, "{tasks:?}");
+    let partly = Arrival::ByKind(KindRates { reads: paced(100.0), ..KindRates::default() });
+    let refused = LatencySearch::new(FileTask { arrival: partly, ..mixed }, target(1000, RATE)).unwrap_err();
+    assert!(refused.to_string().contains("another has none"), "{refused}");
 }
 
 /// Medians need few operations, and so short windows.
