@@ -528,9 +528,9 @@ fn the_list_shows_new_runs_and_keeps_ticks_and_focus() {
     browser.value("document.querySelector('input[name=before]').click()");
     browser.value("document.querySelector('input[name=after]').focus()");
     let ticked = browser.value("document.querySelector('input[name=before]').value");
-    let _going = begin(&place);
+    let mut going = begin(&place);
     wait_until(&mut browser, "document.querySelectorAll('input[name=before]').length === 2");
-    assert_eq!(browser.value("document.querySelector('#count').textContent"), "2 of 2 runs");
+    assert_eq!(browser.value("document.querySelector('#list p').textContent"), "2 of 2 runs");
     assert!(
         browser.value("document.querySelector('tbody').textContent").as_str().unwrap().contains("running")
     );
@@ -539,6 +539,16 @@ fn the_list_shows_new_runs_and_keeps_ticks_and_focus() {
     assert_eq!(browser.value(checked), format!("before{}", ticked.as_str().unwrap()));
     let focus = browser.value("document.activeElement.name + document.activeElement.value");
     assert_eq!(focus, format!("after{}", ticked.as_str().unwrap()));
+    // A run that does not match any more leaves the list, and one that does enters a list that was empty.
+    browser.open(&format!("{}?result=running", served.url), 1280, "light");
+    assert_eq!(browser.value("document.querySelectorAll('input[name=before]').length"), 1);
+    assert!(Command::new("kill").args(["-INT", &going.0.id().to_string()]).status().unwrap().success());
+    going.0.wait().unwrap();
+    let text = "document.querySelector('#list').textContent";
+    wait_until(&mut browser, &format!("{text} === '0 of 2 runsNo run matches.'"));
+    let _next = begin(&place);
+    wait_until(&mut browser, "document.querySelectorAll('input[name=before]').length === 1");
+    assert!(!browser.value(text).as_str().unwrap().contains("No run matches"));
     assert_eq!(browser.complaints(&served.url), Vec::<String>::new());
 }
 

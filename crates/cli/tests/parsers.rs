@@ -43,6 +43,9 @@ const TOKENS: &[&str] = &[
     "-1",
     "0",
     "1e400",
+    "1e300",
+    "1e19",
+    "18446744073709551615",
     "nan",
     "18446744073709551616",
     "9007199254740993",
@@ -171,6 +174,29 @@ fn no_result_of_fio_makes_it_stumble() {
             let _ = import::logs(&mut [log], &[&text], 0);
         }
     });
+}
+
+const PERFTOOLS: &[&str] = &[
+    "RunDate\tRunTime\tDatabase\tReads\tWrites\tReadsPS\tWritesPS\tProcesses\tReadPct\n\
+     2016-06-22\t9:05:01\t/db\t1803600\t30000\t6012\t100\t4\t100\n",
+    "RunDate,RunTime,Database,Iterations,Processes,ResponseTime,IOPS\n2016-06-22,21:05:01,/db,10000,10,1.23,8130\n",
+    "RunDate,RunTime,Reads,Processes,Errors,Commits,ReadMeanMs,ReadMaxMs,Seconds,Stamp,LogicalReads,BlockBytes,Ending,Run\n\
+     2026-11-23,06:00:00,1000,4,77,5,2.5,9,10,partly cached (25 %),1000,8192,failed,a\n",
+];
+
+#[test]
+fn no_export_of_perftools_makes_it_stumble() {
+    let exports = texts(PERFTOOLS);
+    let mut stirrer = Stirrer::new(0x0009_e4f7, TOKENS);
+    let mut read = 0;
+    fuzz("exports of PerfTools", 3000, || {
+        let runs = iolite_report::ran::imported("export.txt", &text_of(&mut stirrer, &exports));
+        for run in runs.iter().flatten() {
+            iolite_results::Run::of(&run.events).unwrap();
+            read += 1;
+        }
+    });
+    assert!(read > 0, "not one was an export");
 }
 
 #[test]

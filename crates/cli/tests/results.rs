@@ -556,10 +556,19 @@ fn runs_are_listed_noted_tagged_and_deleted() {
     }
     let wrong = iolite(&place, &["results", "list", "--since", "yesterday"]);
     assert!(wrong.status.code() == Some(2) && stderr(&wrong).contains("12h, 7d"), "{}", stderr(&wrong));
+    for time in ["2026-13-99", "2026-11-25T99:99", "2026-02-30"] {
+        let wrong = iolite(&place, &["results", "list", "--until", time]);
+        assert!(wrong.status.code() == Some(2) && stderr(&wrong).contains("12h, 7d"), "{}", stderr(&wrong));
+    }
+    // A relative directory is the one that was measured, below the current one.
+    let mut here = Command::new(IOLITE);
+    here.args(["results", "list", "--json", "--target", ".", "--results"]).arg(place.results());
+    let listed = parsed(&text(&here.current_dir(place.root.path()).output().unwrap()));
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 2, "{listed}");
     let ratios = parsed(&text(&iolite(&place, &["results", "ratio", "before", "latest", "--json"])));
     assert_eq!((&ratios["rows"][0]["phases"], &ratios["ratios"]), (&2.into(), &serde_json::json!([])));
     let ratios = text(&iolite(&place, &["results", "ratio", "latest"]));
-    assert!(ratios.starts_with("pattern") && ratios.contains("nothing"), "{ratios}");
+    assert!(ratios.starts_with("pattern") && ratios.contains("There are no ratios"), "{ratios}");
     let page = text(&iolite(&place, &["report", "before", "-o", "-"]));
     assert!(page.contains(&ids[1]) && !page.contains(&ids[0]), "the runs of a tag");
     let drawn = text(&iolite(&place, &["plot", "before", "latest", "--kind", "compare", "-o", "-"]));
@@ -753,8 +762,10 @@ fn runs_are_exported_imported_asked_and_collected() {
         command.args(arguments).args(["--results", &other]).env("COLUMNS", "110").env("NO_COLOR", "1");
         command.stdin(Stdio::null()).output().unwrap()
     };
-    assert!(text(&elsewhere(&["results", "import", &portable])).contains("2 runs imported, 0 were already"));
-    assert!(text(&elsewhere(&["results", "import", &portable])).contains("0 runs imported, 2 were already"));
+    assert!(
+        text(&elsewhere(&["results", "import", &portable])).contains("2 runs imported, none was already")
+    );
+    assert!(text(&elsewhere(&["results", "import", &portable])).contains("no runs imported, 2 were already"));
     for run in ["latest", "latest~1"] {
         let shown = ["results", "json", run];
         assert_eq!(parsed(&text(&elsewhere(&shown))), parsed(&text(&iolite(&place, &shown))));
@@ -865,9 +876,9 @@ fn results_of_fio_are_imported_listed_compared_and_drawn() {
     }
     for (number, name) in ["json", "json+"].into_iter().enumerate() {
         let imported = iolite(&place, &["results", "import", &path(name)]);
-        assert_eq!(text(&imported), "1 runs imported, 0 were already present\n", "{}", stderr(&imported));
+        assert_eq!(text(&imported), "1 run imported, none was already present\n", "{}", stderr(&imported));
         let again = iolite(&place, &["results", "import", &path(name)]);
-        assert_eq!(text(&again), "0 runs imported, 1 were already present\n", "{}", stderr(&again));
+        assert_eq!(text(&again), "no runs imported, 1 was already present\n", "{}", stderr(&again));
         let listed = parsed(&text(&iolite(&place, &["results", "list", "--json"])));
         assert_eq!(listed["runs"].as_array().unwrap().len(), number + 1);
     }
@@ -892,7 +903,7 @@ fn results_of_fio_are_imported_listed_compared_and_drawn() {
     let cdf = iolite(&place, &[&["plot", "--kind", "heatmap", "-o", "-"][..], &logs].concat());
     assert!(text(&cdf).contains("response time: 1. "), "{}", stderr(&cdf));
     let imported = iolite(&place, &[&["results", "import"][..], &logs].concat());
-    assert!(text(&imported).starts_with("1 runs imported"), "{}", stderr(&imported));
+    assert!(text(&imported).starts_with("1 run imported"), "{}", stderr(&imported));
     odd_logs_of_fio_are_read(&place);
     let picture = path("chart.png");
     let drawn = iolite(&place, &["plot", "latest", "--kind", "trend", "-o", &picture]);
@@ -918,6 +929,7 @@ fn exports_of_perftools_join_the_history() {
     let db = blocks(&place);
     done(&place, &["ranread", "run", "--db", &db, "--jobs", "2", "--runtime", "300ms", "--quiet"]);
     let own = text(&iolite(&place, &["ranread", "export", "-"]));
+    let sheet = text(&iolite(&place, &["ranread", "export", "-", "--format", "json"]));
     let (export, old) = (path(&place, "own.csv"), path(&place, "PerfToolsRanRead_20160622-2105.txt"));
     fs::write(&export, &own).unwrap();
     fs::write(
@@ -926,11 +938,16 @@ fn exports_of_perftools_join_the_history() {
          2016-06-22\t21:05:01\t/db/zranread/\t1803600\t0\t6012\t0\t4\t100\n",
     )
     .unwrap();
-    // The run is there already; elsewhere it is not.
     let imported = text(&iolite(&place, &["results", "import", &export, &old]));
-    assert_eq!(imported, "1 runs imported, 1 were already present\n", "{own}");
+    assert_eq!(imported, "2 runs imported, none was already present\n", "{own}");
+    let again = text(&iolite(&place, &["results", "import", &export, &old]));
+    assert_eq!(again, "no runs imported, 2 were already present\n");
     let shown = text(&iolite(&place, &["results", "show", "2016"]));
     assert!(shown.contains("/db/zranread/") && shown.contains("6,012"), "{shown}");
+    assert!(shown.contains("p50 -, p95 -, p99 -, p99.9 -, max -; IOPS ± -"), "{shown}");
+    let csv = text(&iolite(&place, &["ranread", "export", "-"]));
+    let line = csv.lines().find(|line| line.starts_with("2016")).unwrap_or_default();
+    assert!(line.contains(",0.665336,,,,,,"), "mean alone: {csv}");
     let list = parsed(&text(&iolite(&place, &["results", "list", "--until", "2016-06-22", "--json"])));
     assert!(list["runs"][0]["notes"][0].as_str().unwrap().contains("without a time series"), "{list}");
     let page = text(&iolite(&place, &["report", "2016", "latest", "-o", "-"]));
@@ -938,7 +955,24 @@ fn exports_of_perftools_join_the_history() {
     let elsewhere = path(&place, "elsewhere.db");
     let mut command = Command::new(IOLITE);
     let output = command.args(["results", "import", &export, "--results", &elsewhere]).output().unwrap();
-    assert!(text(&output).starts_with("1 runs imported"), "{}", stderr(&output));
+    assert!(text(&output).starts_with("1 run imported"), "{}", stderr(&output));
+    // A file that is too large is refused, not cut off.
+    let large = fs::File::create(path(&place, "large_lat.1.log")).unwrap();
+    large.set_len((2 << 30) + 1).unwrap();
+    let refused = iolite(&place, &["results", "import", &path(&place, "large_lat.1.log")]);
+    assert!(stderr(&refused).contains("larger than 2 GiB"), "{}", stderr(&refused));
+    // What the export says of the run is what the run says; the run itself can still come.
+    let columns = ["Errors", "ReadMaxMs", "Stamp", "ReadsPSLow", "ReadsPSHigh", "Ending", "TimedBy"];
+    let cells = |sheet: &str| columns.map(|name| parsed(sheet)[0][name].clone());
+    let first = cells(&sheet);
+    let of = |arguments: &[&str]| {
+        let output = Command::new(IOLITE).args(arguments).args(["--results", &elsewhere]).output().unwrap();
+        text(&output)
+    };
+    assert_eq!(cells(&of(&["ranread", "export", "-", "--format", "json"])), first);
+    let whole = path(&place, "whole.db");
+    done(&place, &["results", "export", "latest", "-o", &whole]);
+    assert_eq!(of(&["results", "import", &whole]), "1 run imported, none was already present\n");
 }
 
 /// Logs of the installed fio that are compressed, coarse, counted from 1970, or of all jobs (`fio_generic`): the figures are those
@@ -956,7 +990,7 @@ fn odd_logs_of_fio_are_read(place: &TestDirectory) {
         let files: Vec<String> = files.iter().map(|name| at.join(name).display().to_string()).collect();
         let files: Vec<&str> = files.iter().map(String::as_str).collect();
         let output = iolite(place, &[&["results", "import"][..], &files].concat());
-        assert!(text(&output).starts_with("1 runs imported"), "{files:?}: {}", stderr(&output));
+        assert!(text(&output).starts_with("1 run imported"), "{files:?}: {}", stderr(&output));
         let newest = "SELECT id FROM run ORDER BY rowid DESC LIMIT 1";
         let id: String = place.ask(newest);
         let kept: i64 = place.ask(&format!("SELECT started_unix_ns FROM run WHERE id = '{id}'"));

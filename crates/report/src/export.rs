@@ -93,7 +93,7 @@ fn row(run: &Run, phase: &PhaseResult, kind: OpKind) -> Option<[String; 23]> {
         figure(Figure::P50),
         figure(Figure::P99),
         figure(Figure::P999),
-        summary.as_ref().map(|summary| summary.max.0.to_string()).unwrap_or_default(),
+        summary.as_ref().and_then(|summary| Some(summary.max?.0.to_string())).unwrap_or_default(),
         phase.end.cache.stamp().to_string(),
         ending.to_owned(),
     ])

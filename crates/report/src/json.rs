@@ -292,16 +292,16 @@ pub(crate) fn operations(result: &PhaseResult, kind: OpKind) -> Option<Value> {
     let summary = result.summary(kind);
     let response = summary.as_ref().map(|summary| {
         let mut times = Map::new();
-        times.insert("mean".into(), estimate(&summary.mean));
+        times.insert("mean".into(), known(&summary.mean).into());
         for (key, share) in QUANTILES {
             let value =
                 result.quantile(kind, Quantile(share)).map(|e| quantile(&e, share, summary.operations));
             times.insert(key.into(), value.into());
         }
-        times.insert("max".into(), summary.max.0.into());
+        times.insert("max".into(), summary.max.map(|max| max.0).into());
         Value::Object(times)
     });
-    let longest = summary.as_ref().map_or(Nanos(u64::MAX), |summary| summary.max);
+    let longest = summary.as_ref().and_then(|summary| summary.max).unwrap_or(Nanos(u64::MAX));
     let service = totals.service(kind).filter(|service| service.count() > 0);
     let service = service.map(|service| times(service, longest));
     Some(json!({
@@ -333,6 +333,11 @@ pub(crate) fn estimate(estimate: &Estimate) -> Value {
         "standard_error": estimate.standard_error,
         "effective_samples": estimate.effective_samples,
     })
+}
+
+/// An estimate; `None` where there is no value to estimate.
+pub(crate) fn known(of: &Estimate) -> Option<Value> {
+    of.value.is_finite().then(|| estimate(of))
 }
 
 pub(crate) fn quantile(estimate: &Estimate, share: f64, operations: u64) -> Value {

@@ -11,6 +11,7 @@ mod document;
 pub mod durability;
 pub mod explain;
 pub mod export;
+mod extremes;
 mod grid;
 pub mod html;
 pub mod iometer;

@@ -2,13 +2,18 @@
 
 use std::path::Path;
 
-use iolite_model::Nanos;
+use iolite_model::{Ending, Nanos};
+use jiff::civil::DateTime;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::runs::RunLine;
 
-/// The form of a time with which lists are filtered: digits and what separates them; a beginning of it is a day, a month.
-const TIME: &str = "0000-00-00 00:00:00";
+/// The first time of a year; what a day or a month lacks of a time is the end of it.
+const TIME: &str = "0000-01-01 00:00:00";
+
+/// What [`time`] accepts, for errors.
+pub const TIMES: &str =
+    "specify a day (2026-11-23), a time ('2026-11-23 14:00', UTC), or how long ago (12h, 7d)";
 
 /// What does not stand for itself in a URL (RFC 3986, 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -26,7 +31,7 @@ pub struct RunFilter {
     pub database: String,
     /// A tag.
     pub tag: String,
-    /// The first word of the result: `fit`, `running`.
+    /// The outcome of the verdict, or how the run ended: one of [`RunFilter::RESULTS`].
     pub result: String,
     /// Started at this time or later, as `2026-11-23 14:02:01` or the beginning of that (UTC).
     pub since: String,
@@ -35,7 +40,7 @@ pub struct RunFilter {
 }
 
 impl RunFilter {
-    /// First words of the results of runs.
+    /// Outcomes of verdicts, and endings.
     pub const RESULTS: [&str; 7] =
         ["fit", "marginal", "unfit", "completed", "interrupted", "failed", "running"];
 
@@ -53,7 +58,7 @@ impl RunFilter {
             && (self.target.is_empty() || self.names_target_of(run))
             && (self.database.is_empty() || run.databases.iter().any(|url| url.contains(&self.database)))
             && (self.tag.is_empty() || run.tags.contains(&self.tag))
-            && (self.result.is_empty() || run.result().split(' ').next() == Some(&self.result))
+            && (self.result.is_empty() || self.names_result_of(run))
             // Times are in the order of their texts.
             && started.as_str() >= self.since.as_str()
             && (self.until.is_empty() || begin(self.until.len()) <= self.until.as_str())
@@ -68,6 +73,14 @@ impl RunFilter {
         // fio's own name stands for its command.
         let words = words.map(|word| if own_name == "fio" && word == program { own_name } else { word });
         self.command.split_whitespace().eq(words.take(self.command.split_whitespace().count()))
+    }
+
+    /// A run that has a verdict has completed, too.
+    fn names_result_of(&self, run: &RunLine) -> bool {
+        match self.result.as_str() {
+            "completed" => run.ending == Some(Ending::Completed),
+            result => run.result().split(' ').next() == Some(result),
+        }
     }
 
     fn names_target_of(&self, run: &RunLine) -> bool {
@@ -108,16 +121,16 @@ pub fn time(text: &str, now: Nanos) -> Option<String> {
         return Some(at.strftime("%Y-%m-%d %H:%M:%S").to_string());
     }
     let text = text.trim_end_matches('Z').replace('T', " ");
-    let fits = |(own, form): (char, char)| if form == '0' { own.is_ascii_digit() } else { own == form };
     // Up to the end of a part: year, month, day, minute, second.
-    let is_whole = [4, 7, 10, 16, 19].contains(&text.len());
-    (is_whole && text.chars().zip(TIME.chars()).all(fits)).then_some(text)
+    let is_whole = text.is_ascii() && [4, 7, 10, 16, 19].contains(&text.len());
+    let whole: DateTime = is_whole.then(|| format!("{text}{}", &TIME[text.len()..]).parse().ok())??;
+    // Parsers accept other forms of the same length.
+    whole.strftime("%Y-%m-%d %H:%M:%S").to_string().starts_with(&text).then_some(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::Ending;
 
     fn run() -> RunLine {
         RunLine {
@@ -167,6 +180,21 @@ mod tests {
     }
 
     #[test]
+    fn a_run_with_a_verdict_has_completed() {
+        let judged = RunLine { verdict: Some(("etcd".into(), iolite_model::Fitness::Unfit)), ..run() };
+        let has = |result: &str, run: &RunLine| {
+            RunFilter { result: result.into(), ..RunFilter::default() }.has(run)
+        };
+        assert!(has("completed", &judged) && has("unfit", &judged) && !has("fit", &judged));
+        let interrupted = RunLine { ending: Some(Ending::Interrupted), ..judged };
+        assert!(
+            has("interrupted", &interrupted)
+                && !has("completed", &interrupted)
+                && !has("unfit", &interrupted)
+        );
+    }
+
+    #[test]
     fn times_are_days_instants_or_how_long_ago() {
         let now = Nanos(1_795_413_600_000_000_000);
         let time = |text| time(text, now);
@@ -180,7 +208,21 @@ mod tests {
         ] {
             assert_eq!(time(text).as_deref(), Some(expected), "{text}");
         }
-        for text in ["", "yesterday", "2026-1", "2026-11-23 06", "23.11.2026", "-1d", "0d"] {
+        for text in [
+            "",
+            "yesterday",
+            "2026-1",
+            "2026-11-23 06",
+            "23.11.2026",
+            "-1d",
+            "0d",
+            "2026-13-99",
+            "2026-02-30",
+            "2026-11-25T99:99",
+            "2026-11-25 24:00",
+            "20261123T060000",
+            "éééé\u{e9}",
+        ] {
             assert_eq!(time(text), None, "{text}");
         }
     }

@@ -15,6 +15,20 @@ const FORMAT: &str = "iolite-runs/1";
 
 const COLUMNS: [&str; 6] = ["run", "started (UTC)", "command", "phases", "result", "tags"];
 
+/// What an import came to, as a line.
+pub fn imported(copied: usize, present: usize) -> String {
+    let copied = match copied {
+        0 => "no runs".to_owned(),
+        1 => "1 run".to_owned(),
+        many => format!("{many} runs"),
+    };
+    match present {
+        0 => format!("{copied} imported, none was already present"),
+        1 => format!("{copied} imported, 1 was already present"),
+        many => format!("{copied} imported, {many} were already present"),
+    }
+}
+
 /// A run in the list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunLine {

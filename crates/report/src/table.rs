@@ -119,7 +119,7 @@ impl Joined {
             let task = &phase.info.task;
             let same = |(first, _): &&mut (PhaseResult, usize)| {
                 let other = &first.info.task;
-                (task.name(), task.concurrency()) == (other.name(), other.concurrency())
+                (task.name(), load(task)) == (other.name(), load(other))
                     && task.layer() == other.layer()
                     && first.end.cache.stamp() == phase.end.cache.stamp()
             };
@@ -303,7 +303,7 @@ fn fill(row: &mut Row, phase: &PhaseResult, kind: OpKind, styler: Styler) {
         }
         row.is_unresolved |= !is_resolved;
     }
-    row.cells[8] = max.to_string();
+    row.cells[8] = longest(max);
     for cell in &mut row.cells {
         *cell = styler.clean(&*cell);
     }
@@ -316,8 +316,14 @@ fn load(task: &Task) -> String {
     }
 }
 
+/// A time in nanoseconds; one that is not known is not a number.
 pub(crate) fn nanos(value: f64) -> String {
-    Nanos(value.round() as u64).to_string()
+    if value.is_finite() { Nanos(value.round() as u64).to_string() } else { NONE.to_owned() }
+}
+
+/// The longest response time, where it is known.
+pub(crate) fn longest(time: Option<Nanos>) -> String {
+    time.map_or_else(|| NONE.to_owned(), |time| time.to_string())
 }
 
 pub(crate) fn mebibytes(bytes_per_second: f64) -> String {

@@ -164,7 +164,7 @@ impl<'a> PtsProgress<'a> {
         };
         let longest = results.iter().flat_map(|result| {
             [OpKind::Read, OpKind::Write]
-                .map(|kind| result.summary(kind).map_or(Nanos(0), |summary| summary.max))
+                .map(|kind| result.summary(kind).and_then(|summary| summary.max).unwrap_or(Nanos(0)))
         });
         Some(PtsFigures {
             mean: values.iter().sum::<f64>() / values.len() as f64,

@@ -177,7 +177,7 @@ impl Estimate {
     }
 
     /// A value of which nothing else is known.
-    fn unknown(value: f64, direction: Direction) -> Estimate {
+    pub fn unknown(value: f64, direction: Direction) -> Estimate {
         let error = f64::INFINITY;
         let low = value.min(0.0);
         Estimate { value, standard_error: error, low, high: error, effective_samples: 0.0, direction }

@@ -40,20 +40,27 @@ impl StoredTotals {
         self.sums.errors
     }
 
-    /// Mean response time in nanoseconds, exact; `None` where nothing succeeded.
+    /// Mean response time in nanoseconds, exact; `None` where nothing succeeded, or the times are not known (imported totals).
     pub fn mean(&self) -> Option<f64> {
-        (self.sums.operations > 0).then(|| self.sums.response_sum as f64 / self.sums.operations as f64)
+        self.is_known(self.sums.response_sum)
+            .then(|| self.sums.response_sum as f64 / self.sums.operations as f64)
     }
 
-    /// Longest response time, exact; `None` where nothing succeeded.
+    /// Longest response time, exact; `None` where nothing succeeded, or it is not known.
     pub fn max(&self) -> Option<Nanos> {
-        (self.sums.operations > 0).then_some(Nanos(self.sums.response_max))
+        self.is_known(self.sums.response_max).then_some(Nanos(self.sums.response_max))
     }
 
-    /// The response time that a share of the operations did not exceed; `None` where nothing succeeded.
+    /// The response time that a share of the operations did not exceed; `None` without a histogram.
     pub fn quantile(&self, quantile: Quantile) -> Option<Nanos> {
         // A bucket's longest duration may lie beyond the longest that occurred, which is known.
-        Some(self.response.quantile(quantile).min(self.max()?))
+        let is_recorded = self.response.count() > 0;
+        Some(self.response.quantile(quantile).min(self.max()?)).filter(|_| is_recorded)
+    }
+
+    /// Whether operations took this time together, or at the longest. Without a histogram, 0 stands for an unknown one.
+    fn is_known(&self, time: u64) -> bool {
+        self.sums.operations > 0 && (time > 0 || self.response.count() > 0)
     }
 }
 
@@ -90,6 +97,17 @@ mod tests {
         let none = StoredTotals::of(OpKind::Commit, &ops).unwrap();
         assert_eq!((none.operations(), none.mean(), none.max()), (0, None, None));
         assert_eq!(none.quantile(Quantile(0.5)), None);
+    }
+
+    #[test]
+    fn of_totals_without_times_nothing_is_made_up() {
+        let bare = OpTotals { operations: 5, ..op(OpKind::Read, &[]) };
+        let totals = StoredTotals::of(OpKind::Read, [&bare]).unwrap();
+        assert_eq!((totals.operations(), totals.mean(), totals.max()), (5, None, None));
+        assert_eq!(totals.quantile(Quantile(0.99)), None);
+        let timed = OpTotals { response_sum: Nanos(50), ..bare };
+        let totals = StoredTotals::of(OpKind::Read, [&timed]).unwrap();
+        assert_eq!((totals.mean(), totals.max(), totals.quantile(Quantile(0.5))), (Some(10.0), None, None));
     }
 
     #[test]

@@ -29,10 +29,10 @@ pub struct Summary {
     pub rate: Estimate,
     /// Bytes per second.
     pub bytes_per_second: f64,
-    /// Mean response time in nanoseconds.
+    /// Mean response time in nanoseconds; its value is not a number where the times are not known: of totals that were imported.
     pub mean: Estimate,
-    /// Longest response time.
-    pub max: Nanos,
+    /// Longest response time; `None` where it is not known.
+    pub max: Option<Nanos>,
 }
 
 impl PhaseResult {
@@ -59,16 +59,23 @@ impl PhaseResult {
         let mean = if known { sums.response_sum as f64 / count } else { record.response.mean() };
         let deviation = record.response.standard_deviation();
         let direction = Direction::LowerIsBetter;
+        let (up, is_recorded) = (Direction::HigherIsBetter, record.response.count() > 0);
+        let rate = Estimate::rate(&counts, up);
+        // A total from elsewhere, without a distribution or a course: nothing is known of how its rate varied.
+        let is_bare = counts.len() < 2 && !is_recorded;
         Some(Summary {
             kind,
             operations: sums.operations,
             errors: sums.errors,
-            rate: Estimate::rate(&counts, Direction::HigherIsBetter),
+            rate: if is_bare { Estimate::unknown(rate.value, up) } else { rate },
             bytes_per_second: sums.bytes as f64 / (totals.measured as f64 / 1e9),
-            mean: Estimate::ratio(&responses, direction)
-                .filter(|_| known)
-                .unwrap_or_else(|| Estimate::mean(mean, deviation, count, direction)),
-            max: Nanos(sums.response_max),
+            mean: match Estimate::ratio(&responses, direction).filter(|_| known) {
+                _ if !is_recorded && sums.response_sum == 0 => Estimate::unknown(f64::NAN, direction),
+                _ if is_bare => Estimate::unknown(mean, direction),
+                Some(ratio) => ratio,
+                None => Estimate::mean(mean, deviation, count, direction),
+            },
+            max: (is_recorded || sums.response_max > 0).then_some(Nanos(sums.response_max)),
         })
     }
 

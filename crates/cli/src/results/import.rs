@@ -1,7 +1,7 @@
 //! `iolite results import`.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -17,7 +17,7 @@ use crate::output;
 /// What an SQLite database begins with.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// Bytes of a file of fio's at most: more is not what one can look at.
+/// Bytes of a text at most: it is read as a whole.
 const LARGEST: u64 = 2 << 30;
 
 /// Bytes in which the heading of an export is.
@@ -59,7 +59,7 @@ pub(super) fn import(path: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
         let is_new = Store::open(path)?.add_run(&run.events, run.finished, &run.note)?;
         (copied, known) = (copied + usize::from(is_new), known + usize::from(!is_new));
     }
-    Ok(output::print(&format!("{copied} runs imported, {known} were already present\n"))?)
+    Ok(output::print(&format!("{}\n", iolite_report::runs::imported(copied, known)))?)
 }
 
 /// Whether a file is an export of RanRead, RanWrite or RanIO.
@@ -116,9 +116,28 @@ pub(crate) fn read_log(file: &Path) -> anyhow::Result<Log> {
 }
 
 fn text(file: &Path) -> anyhow::Result<String> {
+    let failed = |error| UsageError::new(format!("cannot read {}: {error}", file.display()));
+    let bytes = bytes(file).map_err(failed)?;
+    let text = inflated(&bytes).map_err(failed)?;
+    // A text without errors is not copied.
+    let lossy = |bytes: Vec<u8>| {
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    };
+    Ok(text.unwrap_or_else(|| lossy(bytes)))
+}
+
+/// All bytes of a file. A larger one is refused rather than cut off: what is left would be taken for a run that ended early.
+fn bytes(file: &Path) -> io::Result<Vec<u8>> {
+    let too_large = || {
+        let advice = "it is larger than 2 GiB; log averages instead (log_avg_msec), or import a part: `split -C 2G FILE`";
+        io::Error::new(io::ErrorKind::FileTooLarge, advice)
+    };
+    let open = fs::File::open(file)?;
+    if open.metadata()?.len() > LARGEST {
+        return Err(too_large());
+    }
     let mut bytes = Vec::new();
-    let read = fs::File::open(file).and_then(|open| open.take(LARGEST).read_to_end(&mut bytes));
-    let text = read.and_then(|_| inflated(&bytes));
-    let text = text.map_err(|error| UsageError::new(format!("cannot read {}: {error}", file.display())))?;
-    Ok(text.unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned()))
+    open.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST { Err(too_large()) } else { Ok(bytes) }
 }

@@ -1,8 +1,11 @@
 //! `iolite results list`.
 
+use std::fs;
+use std::path::Path;
+
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use iolite_report::run_filter::{RunFilter, time};
+use iolite_report::run_filter::{RunFilter, TIMES, time};
 use iolite_report::runs::{RunLine, list, list_json};
 use iolite_session::unix_now;
 use iolite_store::{Marks, RunSummary, Store};
@@ -55,8 +58,13 @@ pub(super) struct ListArgs {
 }
 
 fn instant(text: &str) -> Result<String, UsageError> {
-    let message = "specify a day (2026-11-23), a time ('2026-11-23 14:00', UTC), or how long ago (12h, 7d)";
-    time(text, unix_now()).ok_or_else(|| UsageError::new(message))
+    time(text, unix_now()).ok_or_else(|| UsageError::new(TIMES))
+}
+
+/// A relative path as runs record it: from the root. Anything else (a URL of a database, a path that does not exist) as it is.
+fn from_root(target: &str) -> String {
+    let found = Path::new(target).is_relative().then(|| fs::canonicalize(target).ok()).flatten();
+    found.map_or_else(|| target.to_owned(), |path| path.display().to_string())
 }
 
 impl ListArgs {
@@ -65,7 +73,7 @@ impl ListArgs {
         RunFilter {
             text: text(&self.containing),
             command: text(&self.command),
-            target: text(&self.target),
+            target: self.target.as_deref().map(from_root).unwrap_or_default(),
             database: text(&self.database),
             tag: text(&self.tag),
             result: text(&self.result),

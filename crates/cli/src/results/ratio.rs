@@ -16,7 +16,8 @@ Examples:
   And on two targets:
       iolite results ratio raid ssd
 
-Patterns are phases by their names, targets are directories of hosts; repeats are added up. Whether a difference is significant is \
+Patterns are phases by their names and loads (concurrency or rate), targets are directories of hosts. Repeats with the same cache stamp \
+are one row, whose ± includes how much they differ. Ratios across cache stamps are marked. Whether a difference is significant is \
 shown by `iolite results compare`.";
 
 /// `iolite results ratio` as typed.

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use iolite_model::RunId;
 use iolite_report::html::{Frame, ListFilter, compared, content, framed, listed, title};
-use iolite_report::run_filter::RunFilter;
+use iolite_report::run_filter::{RunFilter, TIMES, time};
 use iolite_results::Run;
 use iolite_results::comparison::{Comparison, DEFAULT_DETECT};
+use iolite_session::unix_now;
 use iolite_store::Store;
 
 use super::query::{Query, decoded, split};
@@ -87,6 +88,17 @@ fn frame(runs: &[Run]) -> Frame {
 
 fn list(store: &Store, query: &Query) -> anyhow::Result<Page> {
     let field = |name| query.first(name).unwrap_or_default().to_owned();
+    let instant = |name| match field(name) {
+        text if text.is_empty() => Some(text),
+        text => time(&text, unix_now()),
+    };
+    let (Some(since), Some(until)) = (instant("since"), instant("until")) else {
+        return Ok(Page::said(400, &format!("since and until: {TIMES}")));
+    };
+    let result = field("result");
+    if !result.is_empty() && !RunFilter::RESULTS.contains(&result.as_str()) {
+        return Ok(Page::said(400, &format!("result: specify one of {}", RunFilter::RESULTS.join(", "))));
+    }
     let filter = ListFilter {
         runs: RunFilter {
             text: field("text"),
@@ -94,9 +106,9 @@ fn list(store: &Store, query: &Query) -> anyhow::Result<Page> {
             target: field("target"),
             database: field("database"),
             tag: field("tag"),
-            result: field("result"),
-            since: field("since"),
-            until: field("until"),
+            result,
+            since,
+            until,
         },
         page: field("page").parse::<usize>().unwrap_or(1).saturating_sub(1),
     };

@@ -174,17 +174,49 @@ fn what_fio_says_is_said() {
     assert!(stderr(&zones).contains("`write_zone_remainder` is known but not supported"));
 }
 
+/// `${DEV}` that is not set would be a new file in the current directory, whose figures pass for the device's.
 #[test]
-fn a_variable_that_is_not_set_leaves_the_default() {
+fn a_variable_without_a_value_is_refused_as_by_fio() {
     let place = TestDirectory::new();
-    fs::write(place.data().join("j.fio"), "[global]\nbs=${UNSET}\n[x]\nrw=${UNSET}\nsize=64k\n").unwrap();
-    let text = String::from_utf8(done(ours(&place, &["j.fio"])).stdout).unwrap();
-    assert!(text.contains("rw=read, bs=(R) 4096B-4096B"), "{text}");
-    for option in ["bs", "rw"] {
-        assert!(text.contains(&format!("{option}: its variable is empty")), "{text}");
+    let job = place.data().join("j.fio");
+    for option in ["filename", "rw", "bs", "size", "ioengine", "runtime", "direct", "thread", "description"] {
+        for section in ["x", "global"] {
+            let rest = "[x]\nsize=64k\nioengine=null\n";
+            let text = if section == "x" {
+                format!("{rest}{option}=${{UNSET}}\n")
+            } else {
+                format!("[global]\n{option}=${{UNSET}}\n{rest}")
+            };
+            fs::write(&job, &text).unwrap();
+            let output = ours(&place, &["j.fio"]).output().unwrap();
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{text}");
+            let line = if section == "x" { 4 } else { 2 };
+            let expected = format!(
+                "j.fio:{line}:1: `{option}=${{UNSET}}`: the environment variable `UNSET` is not set, or empty"
+            );
+            assert!(stderr(&output).contains(&expected), "{text}: {}", stderr(&output));
+            if fio_is_installed() {
+                assert_eq!(
+                    theirs(&place, &["j.fio"]).output().unwrap().status.code(),
+                    Some(1),
+                    "fio: {text}"
+                );
+            }
+        }
     }
-    fs::write(place.data().join("j.fio"), "[x]\nrw=\nsize=64k\n").unwrap();
-    assert_eq!(ours(&place, &["j.fio"]).output().unwrap().status.code(), Some(1));
+    let files: Vec<_> = fs::read_dir(place.data()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(files, ["j.fio"]);
+    // A part of a value, and an option that needs none.
+    for line in ["filename=a${UNSET}b", "write_bw_log=${UNSET}"] {
+        fs::write(&job, format!("[x]\nsize=64k\n{line}\n")).unwrap();
+        done(ours(&place, &["j.fio"]));
+        if fio_is_installed() {
+            done(theirs(&place, &["j.fio"]));
+        }
+    }
+    fs::write(&job, "[x]\nsize=64k\n${UNSET}\n").unwrap();
+    let bare = ours(&place, &["j.fio"]).output().unwrap();
+    assert!(bare.status.code() == Some(1) && stderr(&bare).contains("variable `UNSET`"), "{}", stderr(&bare));
 }
 
 #[test]

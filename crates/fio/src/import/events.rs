@@ -130,10 +130,13 @@ pub(super) fn run(
 }
 
 fn phase_events(index: u32, phase: Phase) -> Vec<Event> {
-    let measured = phase.intervals.iter().map(|(start, length, _)| start + length).max().unwrap_or(0);
+    let measured =
+        phase.intervals.iter().map(|(start, length, _)| start.saturating_add(*length)).max().unwrap_or(0);
     let count = |wanted: OpKind| -> u64 {
         let counted = phase.intervals.iter().flat_map(|(_, _, counted)| counted);
-        counted.filter(|(kind, _)| *kind == wanted).map(|(_, counted)| counted.bytes).sum()
+        counted
+            .filter(|(kind, _)| *kind == wanted)
+            .fold(0, |sum, (_, counted)| sum.saturating_add(counted.bytes))
     };
     let cache = Cache {
         requested_read: Bytes(count(OpKind::Read)),
@@ -167,7 +170,7 @@ pub(super) fn mix(reads: u64, writes: u64, trims: u64) -> Mix {
         (0, 0, 1..) => Mix::Trim,
         (0, _, 0) if writes > 0 => Mix::Write,
         (_, 0, _) => Mix::Read,
-        (0, _, _) => Mix::TrimPercent((100.0 * trims as f64 / (trims + writes) as f64).round() as u8),
-        _ => Mix::ReadPercent((100.0 * reads as f64 / (reads + writes) as f64).round() as u8),
+        (0, _, _) => Mix::TrimPercent((100.0 * trims as f64 / (trims as f64 + writes as f64)).round() as u8),
+        _ => Mix::ReadPercent((100.0 * reads as f64 / (reads as f64 + writes as f64)).round() as u8),
     }
 }

@@ -45,7 +45,7 @@ pub fn json(file: &str, text: &str) -> Result<Imported, ImportError> {
         group = job["groupid"].as_u64();
         if let Some(mut phase) = phase(job, global) {
             phase.started = group_start;
-            let length = phase.intervals.iter().map(|(start, length, _)| start + length).max();
+            let length = phase.intervals.iter().map(|(start, length, _)| start.saturating_add(*length)).max();
             group_end = group_end.max(group_start.saturating_add(length.unwrap_or(0)));
             phases.push(phase);
         }
@@ -189,7 +189,7 @@ another message"#
         let run = Run::of(&json("x.json", &plus).unwrap().events).unwrap();
         let phase = &run.phases[0];
         let summary = phase.summary(OpKind::Read).unwrap();
-        assert_eq!((summary.operations, summary.max), (100, Nanos(9000)));
+        assert_eq!((summary.operations, summary.max), (100, Some(Nanos(9000))));
         assert!((summary.rate.value - 50.0).abs() < 1e-9 && (summary.mean.value - 1000.0).abs() < 1.0);
         let response = phase.totals.response(OpKind::Read).unwrap();
         assert_eq!(response.count(), 100);

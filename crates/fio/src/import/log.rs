@@ -14,6 +14,12 @@ const MAX_COARSENESS: u32 = 6;
 /// Milliseconds since 1970 rather than since a job's start: those of 1973 and later. No job runs for three years.
 const EPOCH: u64 = 100_000_000_000;
 
+/// The last time, in milliseconds: later ones have no u64 in nanoseconds.
+const MAX_MILLISECONDS: u64 = u64::MAX / 1_000_000;
+
+/// The largest value, size or count: whole numbers up to 2^53 have an exact f64. In nanoseconds, it is a hundred days.
+const MAX_VALUE: u64 = 1 << 53;
+
 /// Length of a window where no log has two.
 const ONE_WINDOW: u64 = 1000;
 
@@ -182,25 +188,29 @@ fn has_largest<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
 
 fn value(line: &str, with_largest: bool) -> Option<Entry> {
     let mut fields = line.split(',').map(str::trim);
-    let milliseconds = fields.next()?.parse().ok()?;
+    let milliseconds = whole(fields.next()?, MAX_MILLISECONDS)?;
     let value = amount(fields.next()?)?;
     let largest = if with_largest { Some(amount(fields.next()?)?) } else { None };
     let direction = direction(fields.next()?)?;
     // A log of a fio before 2.0 ends here.
-    let block = fields.next().map_or(Some(0), |block| block.parse().ok())?;
+    let block = fields.next().map_or(Some(0), |block| whole(block, MAX_VALUE))?;
     Some(Entry { milliseconds, value, largest, direction, block, buckets: Vec::new() })
 }
 
 fn amount(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)
+    text.parse().ok().filter(|value: &f64| (0.0..=MAX_VALUE as f64).contains(value))
+}
+
+fn whole(text: &str, max: u64) -> Option<u64> {
+    text.parse().ok().filter(|value| *value <= max)
 }
 
 fn histogram(line: &str) -> Option<Entry> {
     let mut fields = line.split(',').map(str::trim);
-    let milliseconds = fields.next()?.parse().ok()?;
+    let milliseconds = whole(fields.next()?, MAX_MILLISECONDS)?;
     let direction = direction(fields.next()?)?;
-    let block = fields.next()?.parse().ok()?;
-    let counts = fields.map(|count| count.parse().ok()).collect::<Option<Vec<u64>>>()?;
+    let block = whole(fields.next()?, MAX_VALUE)?;
+    let counts = fields.map(|count| whole(count, MAX_VALUE)).collect::<Option<Vec<u64>>>()?;
     let merged = merged(counts.len());
     let mut buckets = Vec::new();
     for (column, &count) in counts.iter().enumerate().take(bins::COLUMNS).filter(|(_, count)| **count > 0) {

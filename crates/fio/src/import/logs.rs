@@ -58,8 +58,11 @@ pub fn logs(logs: &mut [Log], texts: &[&str], modified: u64) -> Result<Imported,
     if !uncounted.is_empty() {
         note += &format!("; without a count of operations and left out: {}", uncounted.join(", "));
     }
-    let length =
-        phases.iter().flat_map(|phase| &phase.intervals).map(|(start, length, _)| start + length).max();
+    let length = phases
+        .iter()
+        .flat_map(|phase| &phase.intervals)
+        .map(|(start, length, _)| start.saturating_add(*length))
+        .max();
     let started = match begun {
         Some(begun) => begun.saturating_mul(MILLISECOND),
         None => modified.saturating_sub(length.unwrap_or(0)),
@@ -162,7 +165,7 @@ fn phase(name: String, windows: Windows, first: u64) -> Phase {
     let total = |direction: usize| -> (u64, u64) {
         let of = windows.values().filter_map(|counted| counted.get(&direction));
         of.fold((0, 0), |(operations, bytes), counted| {
-            (operations + counted.operations, bytes + counted.bytes)
+            (operations.saturating_add(counted.operations), bytes.saturating_add(counted.bytes))
         })
     };
     let [reads, writes, trims] = [0, 1, 2].map(total);
@@ -202,6 +205,24 @@ mod tests {
             files.iter().map(|(name, text)| Log::read(Path::new(name), text).unwrap()).collect();
         let texts: Vec<&str> = files.iter().map(|(_, text)| *text).collect();
         logs(&mut read, &texts, 1_795_414_227_000_000_000)
+    }
+
+    #[test]
+    fn values_beyond_all_measure_are_refused_with_their_line() {
+        for (name, line) in [
+            ("a_iops.1.log", "500, 1e300, 0, 0"),
+            ("a_lat.1.log", "500, 10, 0, 18446744073709551615"),
+            ("a_lat.1.log", "18446744073709551615, 10, 0, 4096"),
+            ("a_clat_hist.1.log", "500, 0, 4096, 18446744073709551615"),
+        ] {
+            let error = Log::read(Path::new(name), &format!("{line}\n")).unwrap_err().to_string();
+            assert!(error.contains("line 1"), "{line}: {error}");
+        }
+        // The largest values add up without overflow.
+        let line = "18446744073709, 9007199254740992, 0, 9007199254740992\n";
+        for name in ["a_iops.1.log", "a_lat.1.log", "a_bw.1.log"] {
+            let _ = import(&[(name, &line.repeat(4096))]);
+        }
     }
 
     #[test]
@@ -252,6 +273,6 @@ mod tests {
             assert!((summary.rate.value - rate).abs() < 1.0, "{}", summary.rate.value);
             assert_eq!(phase.end.measured, Nanos(1500 * MILLISECOND));
         }
-        assert_eq!(run.phases[0].summary(OpKind::Read).unwrap().max, Nanos(90_000));
+        assert_eq!(run.phases[0].summary(OpKind::Read).unwrap().max, Some(Nanos(90_000)));
     }
 }

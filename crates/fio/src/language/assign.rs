@@ -83,6 +83,9 @@ pub(super) fn assignments(section: &Section, defaults: &[Assignment]) -> Result<
 
 /// What is wrong with the engine that a setting names, if anything.
 fn no_engine(setting: &Setting) -> Option<Problem> {
+    if setting.emptied_by.is_some() {
+        return None;
+    }
     let (option, engine) = (find("ioengine")?, setting.value.as_deref()?.trim());
     let given = OptionValue { text: Some(engine), kb_base: 1024 };
     let error = (option.set)(&mut Spec::default(), &given).err()?;
@@ -122,13 +125,17 @@ fn assignment(setting: &Setting, kb_base: u64, engine: &str) -> Result<Assignmen
 /// The setting's value, unless it is one that the option can do without.
 fn raw(setting: &Setting, option: &Opt) -> Result<Option<String>, Problem> {
     let name = option.name;
+    let may_be_empty = option.form != Form::Flag && option.stands_alone();
+    if let Some(variable) = setting.emptied_by.as_ref().filter(|_| !may_be_empty) {
+        return Err(without(variable, &format!("{name}="), setting));
+    }
     match setting.value.as_deref().map(str::trim) {
         None if option.stands_alone() => Ok(None),
         None => {
             let remedy = format!("write {name}={}", example(option));
             Err(setting.origin.problem(format!("`{name}` needs a value"), remedy))
         }
-        Some("") if option.form != Form::Flag && option.stands_alone() => Ok(None),
+        Some("") if may_be_empty => Ok(None),
         Some("") => {
             let remedy = format!("write {name}={}, or remove it", example(option));
             Err(setting.origin.problem(format!("`{name}=` has no value"), remedy))
@@ -147,7 +154,21 @@ fn example(option: &Opt) -> &str {
     }
 }
 
+/// A variable has left a setting without a value. As with fio, the option does not keep its default: a file name from a variable that
+/// is not set would be a new file in the current directory.
+fn without(variable: &str, before: &str, setting: &Setting) -> Problem {
+    let what = format!(
+        "{}: the environment variable {} is not set, or empty",
+        quoted(&format!("{before}${{{variable}}}")),
+        quoted(variable)
+    );
+    setting.origin.problem(what, "set it, or write the value instead")
+}
+
 fn unknown(setting: &Setting) -> Problem {
+    if let Some(variable) = &setting.emptied_by {
+        return without(variable, &setting.name, setting);
+    }
     let names = super::options::all()
         .flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied()));
     let near = nearest(&setting.name, names);

@@ -289,7 +289,7 @@ impl Reader<'_> {
             // An abbreviation is not useful to readers of the settings.
             let known = option.name == name || option.aliases.contains(&name);
             let name = if known { name } else { option.name };
-            section.settings.push(Setting { name: name.to_owned(), value, emptied: false, origin });
+            section.settings.push(Setting { name: name.to_owned(), value, emptied_by: None, origin });
         }
         Ok(())
     }

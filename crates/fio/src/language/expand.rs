@@ -47,8 +47,10 @@ fn expanded(setting: &Setting, context: &HostContext<'_>) -> Result<Setting, Pro
     })?;
     let split = Setting::split(&line, setting.origin.clone());
     let value = split.value.map(|value| keywords(&value, context));
-    let emptied = value.as_deref().is_some_and(|value| value.trim().is_empty());
-    Ok(Setting { value, emptied, ..split })
+    let written = setting.value.as_deref().unwrap_or(&setting.name);
+    let is_empty = value.as_deref().unwrap_or(&split.name).trim().is_empty();
+    let emptied_by = next_variable(written).filter(|_| is_empty).map(|(_, name, _)| name.to_owned());
+    Ok(Setting { value, emptied_by, ..split })
 }
 
 /// The line with `${NAME}` replaced, by nothing where there is no such variable; `None` where it gets too long. What is put in

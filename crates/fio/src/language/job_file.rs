@@ -67,8 +67,8 @@ pub struct Setting {
     pub name: String,
     /// All after the `=`; `None` where there is none.
     pub value: Option<String>,
-    /// Variables that are not set have left no value: the option keeps its default.
-    pub emptied: bool,
+    /// The variable without a value that has left the setting without one.
+    pub emptied_by: Option<String>,
     /// Where it is.
     pub origin: Origin,
 }
@@ -87,7 +87,7 @@ impl Setting {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (line, None),
         };
-        Setting { name: name.trim_end_matches(is_blank).to_owned(), value, emptied: false, origin }
+        Setting { name: name.trim_end_matches(is_blank).to_owned(), value, emptied_by: None, origin }
     }
 }
 

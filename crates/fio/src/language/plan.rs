@@ -7,10 +7,10 @@ use iolite_model::{JobTask, LayOut, Overwrite, Target};
 use super::assign::{Assignment, assignments, engine_of, shown_settings};
 use super::command_line::Invocation;
 use super::error::{OptionError, Result, quoted};
-use super::job_file::{Document, HostContext, Section, Setting};
+use super::job_file::{Document, HostContext, Section};
 use super::lower::lower;
+use super::options::Spec;
 use super::options::option::{Form, Support};
-use super::options::{Spec, find};
 use super::problem::{Origin, Problem, Problems};
 use super::thread::{Thread, ThreadIndex};
 use super::value::OptionValue;
@@ -91,8 +91,6 @@ struct Defaults {
     assignments: Vec<Assignment>,
     /// What they come to.
     spec: Spec,
-    /// Which options variables have left without a value.
-    notes: Vec<String>,
 }
 
 struct Planner<'a> {
@@ -132,14 +130,12 @@ impl<'a> Planner<'a> {
     }
 
     fn section(&mut self, section: &Section) -> Result<(), Problems> {
-        let (section, emptied) = &without_emptied(section);
         let own = assignments(section, &self.defaults.assignments)?;
         if section.is_global() {
             let mut spec = std::mem::take(&mut self.defaults.spec);
             self.apply(&mut spec, &own, section)?;
             self.defaults.spec = spec;
             self.defaults.assignments.extend(own);
-            self.defaults.notes.extend_from_slice(emptied);
             return Ok(());
         }
         let engine = engine_of(&own, &self.defaults.assignments);
@@ -158,8 +154,7 @@ impl<'a> Planner<'a> {
         spec.job.section = section.name.clone();
         self.apply(&mut spec, &own, section)?;
         let all = self.defaults.assignments.iter().filter(|one| one.is_for(&engine)).chain(&own);
-        let mut notes = notes(all);
-        notes.extend(self.defaults.notes.iter().chain(emptied).cloned());
+        let notes = notes(all);
         self.job(&spec, section, &own, &notes)
     }
 
@@ -268,14 +263,6 @@ impl<'a> Planner<'a> {
         }
         Ok(())
     }
-}
-
-/// The section without the settings that variables have left without a value, and what is reported of these.
-fn without_emptied(section: &Section) -> (Section, Vec<String>) {
-    let keeps = |setting: &Setting| !setting.emptied || find(&setting.name).is_none();
-    let (settings, emptied): (Vec<Setting>, Vec<Setting>) = section.settings.iter().cloned().partition(keeps);
-    let note = |setting: &Setting| format!("{}: its variable is empty: it has its default", setting.name);
-    (Section { settings, ..section.clone() }, emptied.iter().map(note).collect())
 }
 
 /// Where the job's setting of this name is, or where the job starts.

@@ -45,7 +45,8 @@ with its aliases, value, default, support and description. It follows the manual
 - *differs*: supported with the stated difference. What changes the work of a job is reported with its results.
 - *no*: not supported. A job with this option is rejected with a message that suggests an alternative. No option is silently ignored.
 
-Unknown options are rejected with a list of similar names. `iolite explain JOBFILE` describes what a job file will do.
+Unknown options are rejected with a list of similar names. An option whose `${VARIABLE}` is not set or empty is rejected with its name, as
+by fio (unless it needs no value): it does not keep its default. `iolite explain JOBFILE` describes what a job file will do.
 ";
 
 /// Differences that no single option has.

@@ -31,7 +31,8 @@ impl Configuration {
     /// The points of the test: each specification of the first worker that has any, with the loads that the test type asks for.
     ///
     /// # Errors
-    /// The test asks for something that one test file can't give: several targets, or a place on the disk.
+    /// The test asks for something that one test file can't give (several targets, or a place on the disk), or for workers that do not
+    /// all do the same.
     pub fn points(&self) -> Result<Vec<IometerPoint>, IcfError> {
         let workers = self.busy();
         let Some(first) = workers.first() else { return Ok(Vec::new()) };
@@ -39,6 +40,7 @@ impl Configuration {
         if let Some(worker) = workers.iter().find(|worker| worker.start > 0) {
             return Err(IcfError::Start { worker: worker.name.clone(), sector: worker.start });
         }
+        workers.iter().try_for_each(|worker| self.does_the_same(first, worker))?;
         let (counts, depths) = match self.setup.kind {
             TestKind::Normal => (vec![count], vec![first.depth]),
             TestKind::Targets => {
@@ -69,6 +71,32 @@ impl Configuration {
     /// Bytes of a target that the test uses: those of the first worker that has a specification; `None` for all.
     pub fn size(&self) -> Option<Bytes> {
         self.busy().first().and_then(|worker| worker.size())
+    }
+
+    /// Whether a worker differs from the first only in its name and targets.
+    fn does_the_same(&self, first: &Worker, worker: &Worker) -> Result<(), IcfError> {
+        let specs = |worker: &Worker| format!("access specifications `{}`", worker.specs.join("`, `"));
+        let depth = |worker: &Worker| format!("{} outstanding I/Os", worker.depth);
+        let size = |worker: &Worker| match worker.sectors {
+            0 => "a maximum disk size of all sectors".to_owned(),
+            sectors => format!("a maximum disk size of {sectors} sectors"),
+        };
+        let has: &dyn Fn(&Worker) -> String = if worker.specs != first.specs {
+            &specs
+        } else if worker.depth != first.depth && self.setup.kind != TestKind::Depths {
+            &depth
+        } else if worker.sectors != first.sectors {
+            &size
+        } else {
+            return Ok(());
+        };
+        let name = |worker: &Worker| worker.name.clone();
+        Err(IcfError::Differs {
+            worker: name(worker),
+            has: has(worker),
+            first: name(first),
+            other: has(first),
+        })
     }
 
     /// The workers that have a specification.

@@ -77,6 +77,21 @@ pub enum IcfError {
         /// Its targets.
         targets: usize,
     },
+    /// A worker does not do what the first one does.
+    #[error(
+        "worker `{worker}` has {has}, worker `{first}` has {other}, but all workers of a test of iolite do the same: use one \
+         configuration file for each kind of worker"
+    )]
+    Differs {
+        /// The worker's name.
+        worker: String,
+        /// What it has.
+        has: String,
+        /// The name of the first worker.
+        first: String,
+        /// What that one has.
+        other: String,
+    },
     /// A worker begins at a place on the disk.
     #[error(
         "worker `{worker}` starts at disk sector {sector}, but the file system decides where iolite's test file is on the disk: \

@@ -126,6 +126,35 @@ fn what_can_not_be_run_is_refused_with_its_place() {
 }
 
 #[test]
+fn workers_that_differ_are_refused_by_name() {
+    type Change = fn(&mut Worker);
+    let with = |change: Change, kind| {
+        let mut configuration = Configuration::alone(vec![standard()[0].clone()], 2, 1);
+        configuration.setup.kind = kind;
+        let workers = &mut configuration.managers[0].workers;
+        (workers[0].name, workers[1].name) = ("one".into(), "two".into());
+        change(&mut workers[1]);
+        configuration.points().map(|points| points.len()).map_err(|error| error.to_string())
+    };
+    let cases: [(Change, &str); 3] = [
+        (
+            |worker| worker.specs = vec!["4 KiB".into(), "8 KiB".into()],
+            "access specifications `4 KiB`, `8 KiB`",
+        ),
+        (|worker| worker.depth = 64, "64 outstanding I/Os, worker `one` has 1 outstanding I/Os"),
+        (|worker| worker.sectors = 2048, "a maximum disk size of 2048 sectors, worker `one` has"),
+    ];
+    for (change, said) in cases {
+        let error = with(change, TestKind::Normal).unwrap_err();
+        assert!(error.starts_with(&format!("worker `two` has {said}")), "{error}");
+    }
+    assert_eq!(with(|worker| worker.targets = vec!["/other".into()], TestKind::Normal), Ok(1));
+    // An idle worker does nothing, and the depth is the test's where it changes.
+    assert_eq!(with(|worker| worker.specs = Vec::new(), TestKind::Normal), Ok(1));
+    assert!(with(|worker| worker.depth = 64, TestKind::Depths).is_ok());
+}
+
+#[test]
 fn the_standard_specifications_are_whole_and_go_through_a_file() {
     let specs = [standard(), patterns()].concat();
     for spec in &specs {

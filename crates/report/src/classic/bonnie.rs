@@ -99,7 +99,7 @@ fn figures(run: &Run, phase: BonniePhase) -> Option<Figures<'_>> {
     };
     let latency = OpKind::all()
         .filter(|other| *other == kind || matches!(*other, OpKind::Read | OpKind::Write))
-        .filter_map(|kind| result.summary(kind).map(|summary| summary.max))
+        .filter_map(|kind| result.summary(kind).and_then(|summary| summary.max))
         .max()?;
     Some(Figures { phase, result, rate, cpu: cpu(run, result), latency })
 }

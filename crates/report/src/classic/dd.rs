@@ -50,7 +50,7 @@ pub(super) fn text(run: &Run, terms: &DdTerms, styler: Styler) -> String {
         let rate = |rate: f64| format!("{}/s", Bytes(rate as u64));
         let longest = [OpKind::Read, OpKind::Write]
             .into_iter()
-            .filter_map(|kind| phase.summary(kind).map(|summary| summary.max))
+            .filter_map(|kind| phase.summary(kind).and_then(|summary| summary.max))
             .max()
             .unwrap_or(Nanos(0));
         let line = format!(

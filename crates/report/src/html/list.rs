@@ -27,14 +27,17 @@ pub fn listed(runs: &[RunLine], filter: &ListFilter) -> Markup {
     html! {
         h1 { "Stored runs" }
         (filters(runs, filter))
-        p id="count" data-live { (found.len()) " of " (runs.len()) " runs" @if pages > 1 { ", page " (page + 1) " of " (pages) } }
-        @if pages > 1 {
-            nav aria-label="Pages" {
-                @if page > 0 { a rel="prev" href=(filter.runs.query(page)) { "Later runs" } " " }
-                @if page + 1 < pages { a rel="next" href=(filter.runs.query(page + 2)) { "Earlier runs" } }
+        // One part, which is on every page: what is on the page that is open, but not on the newer one, would stay.
+        div id="list" data-live {
+            p { (found.len()) " of " (runs.len()) " runs" @if pages > 1 { ", page " (page + 1) " of " (pages) } }
+            @if pages > 1 {
+                nav aria-label="Pages" {
+                    @if page > 0 { a rel="prev" href=(filter.runs.query(page)) { "Later runs" } " " }
+                    @if page + 1 < pages { a rel="next" href=(filter.runs.query(page + 2)) { "Earlier runs" } }
+                }
             }
+            @if shown.is_empty() { p { "No run matches." } } @else { (table(&shown)) }
         }
-        @if shown.is_empty() { p { "No run matches." } } @else { (table(&shown)) }
     }
 }
 
@@ -90,7 +93,7 @@ fn table(runs: &[&RunLine]) -> Markup {
                             }
                         }
                     }
-                    tbody id="runs" data-live { @for run in runs { (row(run)) } }
+                    tbody { @for run in runs { (row(run)) } }
                 }
             }
         }
@@ -168,6 +171,20 @@ mod tests {
         assert_eq!(asked(RunFilter { result: "fit".into(), ..RunFilter::default() }), 1, "unfit is not fit");
         assert_eq!(asked(RunFilter { text: "NOTE 24".into(), ..RunFilter::default() }), 11);
         assert_eq!(asked(RunFilter { since: "2200".into(), ..RunFilter::default() }), 0);
+    }
+
+    /// The script replaces parts that are on both pages, so that nothing may be outside of them.
+    #[test]
+    fn all_that_depends_on_the_runs_is_in_one_part_of_every_page() {
+        for runs in [Vec::new(), vec![run(1)], (0..250).map(run).collect()] {
+            let page = listed(&runs, &ListFilter::default()).into_string();
+            let (before, list) = page.split_once("<div id=\"list\" data-live>").unwrap();
+            assert!(
+                before.ends_with("</form>") && list.contains(&format!("of {} runs", runs.len())),
+                "{page}"
+            );
+            assert_eq!(page.matches("data-live").count(), 1, "{page}");
+        }
     }
 
     #[test]

@@ -154,9 +154,9 @@ fn row(phase: &PhaseResult, kind: OpKind) -> Markup {
             td.number { (Iops(summary.rate.value)) }
             td.number { @if relative.is_finite() { (format!("{relative:.1} %")) } @else { (NONE) } }
             td.number { @if bytes > 0.0 { (format!("{bytes:.1}")) } @else { (NONE) } }
-            td.number { (nanos(summary.mean.value)) }
+            td.number { @if summary.mean.value.is_finite() { (nanos(summary.mean.value)) } @else { (NONE) } }
             @for (_, share) in QUANTILES { td.number { (quantile(share)) } }
-            td.number { (summary.max) }
+            td.number { @if let Some(max) = summary.max { (max) } @else { (NONE) } }
             td.number { (count(summary.errors)) }
             td { (phase.end.cache.stamp()) }
         }

@@ -6,6 +6,8 @@ use iolite_model::{
 use iolite_results::Run;
 use iolite_stats::{Direction, Estimate, Histogram, PhaseResult};
 
+use crate::extremes::best_by_worst;
+
 /// The kinds of operations that access specifications have.
 const KINDS: [OpKind; 2] = [OpKind::Read, OpKind::Write];
 
@@ -110,8 +112,7 @@ fn means(phases: &[&PhaseResult], operations: [u64; 3]) -> [f64; 3] {
 }
 
 fn longest(phases: &[&PhaseResult]) -> [Nanos; 3] {
-    let of =
-        |kind| phases.iter().filter_map(|phase| Some(phase.summary(kind)?.max)).max().unwrap_or(Nanos(0));
+    let of = |kind| phases.iter().filter_map(|phase| phase.summary(kind)?.max).max().unwrap_or(Nanos(0));
     let [read, write] = KINDS.map(of);
     [read.max(write), read, write]
 }
@@ -138,14 +139,6 @@ fn rate(phases: &[&PhaseResult]) -> Estimate {
 pub(super) fn ratios(figures: &[Figures<'_>]) -> Option<[f64; 2]> {
     let ratio = |of: fn(&Figures<'_>) -> f64| best_by_worst(figures.iter().map(of));
     Some([ratio(|it| it.rates[0])?, ratio(|it| it.bytes_per_second[0])?])
-}
-
-/// The largest value by the smallest above zero.
-pub(super) fn best_by_worst(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let values: Vec<f64> = values.filter(|value| *value > 0.0).collect();
-    let best = values.iter().copied().fold(0.0, f64::max);
-    let worst = values.iter().copied().reduce(f64::min).filter(|_| values.len() > 1)?;
-    Some(best / worst)
 }
 
 /// What a run on another target is compared with; `None` for a run that is no test of access specifications.

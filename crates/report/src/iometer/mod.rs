@@ -167,7 +167,7 @@ fn side_by_side(run: &Run, figures: &[Figures<'_>], beside: &IometerBeside, styl
         out += &(styler.clean(line) + "\n");
     }
     let of = |index: usize| {
-        figures::best_by_worst(
+        crate::extremes::best_by_worst(
             beside
                 .points
                 .iter()

@@ -138,7 +138,7 @@ pub(super) fn saturation(runs: &[Run]) -> Drawn {
                 let result = cell.and_then(|cell| progress.phase(section, PtsPhase::Cell(cell)));
                 if let Some(summary) = result.and_then(|result| result.summary(OpKind::Write)) {
                     panels[1].push((minutes, summary.mean.value));
-                    longest.push((minutes, summary.max.0 as f64));
+                    longest.extend(summary.max.map(|max| (minutes, max.0 as f64)));
                 }
             }
             let [rates, means] = panels;

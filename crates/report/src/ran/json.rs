@@ -68,12 +68,12 @@ pub(crate) fn database(facts: &DatabaseFacts) -> Value {
 
 fn total(total: &Total) -> Value {
     let mut times = Map::new();
-    times.insert("mean".into(), shared::estimate(&total.mean));
+    times.insert("mean".into(), shared::known(&total.mean).into());
     for (key, share) in QUANTILES {
-        let value = shared::quantile(&total.quantile(share), share, total.operations);
-        times.insert(key.into(), value);
+        let value = total.quantile(share).map(|value| shared::quantile(&value, share, total.operations));
+        times.insert(key.into(), value.into());
     }
-    times.insert("max".into(), total.max.0.into());
+    times.insert("max".into(), total.max.map(|max| max.0).into());
     json!({
         "kinds": total.kinds.iter().copied().map(OpKind::name).collect::<Vec<_>>(),
         "processes": total.processes,

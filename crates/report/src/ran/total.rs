@@ -1,11 +1,11 @@
 //! PerfTools' two lines: all operations of a run as one, with what PerfTools itself does not report.
 
 use iolite_model::{Iops, Nanos, OpKind, PerKind, Quantile};
-use iolite_stats::{Direction, Estimate, Histogram, PhaseChanges, PhaseResult, Point};
+use iolite_stats::{Direction, Estimate, Histogram, PhaseChanges, PhaseResult, Point, Summary};
 
 use crate::run::INDENT;
 use crate::styler::{Emphasis, Styler, count};
-use crate::table::{NONE, nanos, percent};
+use crate::table::{NONE, longest, nanos, percent};
 use crate::words;
 
 /// The quantiles printed beside the mean.
@@ -22,9 +22,10 @@ pub(super) struct Total {
     pub(super) operations: u64,
     /// Operations per second.
     pub(super) rate: Estimate,
-    /// Mean response time in nanoseconds.
+    /// Mean response time in nanoseconds; its value is not a number where it is not known.
     pub(super) mean: Estimate,
-    pub(super) max: Nanos,
+    /// `None` where it is not known.
+    pub(super) max: Option<Nanos>,
     /// What PerfTools would call the response time, in nanoseconds: elapsed time × processes / operations.
     pub(super) perftools_mean: f64,
     pub(super) processes: u32,
@@ -41,7 +42,10 @@ impl Total {
     pub(super) fn of(phase: &PhaseResult) -> Option<Total> {
         let summaries: Vec<_> =
             [OpKind::Read, OpKind::Write].into_iter().filter_map(|kind| phase.summary(kind)).collect();
-        let max = summaries.iter().map(|summary| summary.max).max()?;
+        if summaries.is_empty() {
+            return None;
+        }
+        let max = summaries.iter().filter_map(|summary| summary.max).max();
         let kinds: Vec<OpKind> = summaries.iter().map(|summary| summary.kind).collect();
         let operations: u64 = summaries.iter().map(|summary| summary.operations).sum();
         let mut response = Histogram::new();
@@ -49,7 +53,7 @@ impl Total {
         // Of one kind the phase has it; of several, their intervals together.
         let (rate, mean) = match summaries.as_slice() {
             [only] => (only.rate, only.mean),
-            _ => together(phase, &kinds, &response),
+            _ => together(phase, &summaries, &response),
         };
         let processes = phase.info.task.concurrency();
         let measured = phase.totals.measured as f64 / 1e9;
@@ -68,17 +72,18 @@ impl Total {
         })
     }
 
-    /// A quantile of the response times in nanoseconds.
-    pub(super) fn quantile(&self, share: f64) -> Estimate {
-        let value_at = |share| self.response.quantile(Quantile(share)).min(self.max).0 as f64;
-        Estimate::quantile(Quantile(share), self.worth, value_at, Direction::LowerIsBetter)
+    /// A quantile of the response times in nanoseconds; `None` where none were recorded.
+    pub(super) fn quantile(&self, share: f64) -> Option<Estimate> {
+        let max = self.max.filter(|_| self.response.count() > 0)?;
+        let value_at = |share| self.response.quantile(Quantile(share)).min(max).0 as f64;
+        Some(Estimate::quantile(Quantile(share), self.worth, value_at, Direction::LowerIsBetter))
     }
 
     /// The two lines in PerfTools' own words, and what belongs beside them.
     pub(super) fn text(&self, styler: Styler) -> String {
         // As theirs: "processes" also of one, no blank before the unit, no separators of thousands. Scripts cut them out.
         let response = format!(
-            "{} processes ({} seconds) average response time = {}ms",
+            "{} processes ({} seconds) average response time = {}",
             self.processes,
             seconds(self.measured),
             milliseconds(self.mean.value)
@@ -112,20 +117,20 @@ impl Total {
     fn beside(&self) -> String {
         let quantiles = QUANTILES.map(|share| {
             let is_resolved = Estimate::resolves(Quantile(share), self.operations);
-            let value = if is_resolved { nanos(self.quantile(share).value) } else { NONE.to_owned() };
-            format!("{} {value}", Quantile(share))
+            let value = self.quantile(share).filter(|_| is_resolved).map_or(f64::NAN, |value| value.value);
+            format!("{} {}", Quantile(share), nanos(value))
         });
         format!(
             "{}, max {}; IOPS ± {}",
             quantiles.join(", "),
-            self.max,
+            longest(self.max),
             percent(self.rate.relative_half_width())
         )
     }
 
     fn perftools(&self) -> String {
         format!(
-            "PerfTools, which do not time operations, would print {}ms: {} s × {} / {} {}",
+            "PerfTools, which do not time operations, would print {}: {} s × {} / {} {}",
             milliseconds(self.perftools_mean),
             seconds(self.measured),
             words::number(self.processes, "process", "processes"),
@@ -150,11 +155,15 @@ fn levels(phase: &PhaseResult, kinds: &[OpKind]) -> Vec<f64> {
     each.fold(Vec::new(), sum)
 }
 
-/// Rate and mean response time of several kinds.
-fn together(phase: &PhaseResult, kinds: &[OpKind], response: &Histogram) -> (Estimate, Estimate) {
+/// Rate and mean response time of several kinds; the mean is not a number where that of a kind is none.
+fn together(phase: &PhaseResult, summaries: &[Summary], response: &Histogram) -> (Estimate, Estimate) {
     let sum = |point: &Point, of: fn(&Point) -> &PerKind<u64>| {
-        kinds.iter().map(|kind| of(point)[*kind] as f64).sum::<f64>()
+        summaries.iter().map(|summary| of(point)[summary.kind] as f64).sum::<f64>()
     };
+    if let Some(unknown) = summaries.iter().find(|summary| !summary.mean.value.is_finite()) {
+        let rate = summaries.iter().map(|summary| summary.rate.value).sum();
+        return (Estimate::unknown(rate, Direction::HigherIsBetter), unknown.mean);
+    }
     let (mut rates, mut times) = (Vec::new(), Vec::new());
     for point in &phase.totals.series {
         let operations = sum(point, |point| &point.operations);
@@ -174,11 +183,14 @@ fn seconds(seconds: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Milliseconds with three digits: `7.18`, `.0545` with its zero.
+/// Milliseconds with three digits: `7.18ms`, `.0545ms` with its zero; `-` where the time is not known.
 fn milliseconds(nanos: f64) -> String {
+    if !nanos.is_finite() {
+        return NONE.to_owned();
+    }
     let value = nanos / 1e6;
     let digits = if value > 0.0 { (2.0 - value.log10().floor()).clamp(0.0, 6.0) } else { 0.0 };
-    format!("{value:.*}", digits as usize)
+    format!("{value:.*}ms", digits as usize)
 }
 
 /// A rate without separators.
@@ -194,7 +206,8 @@ mod tests {
     fn figures_are_written_as_perftools_write_them() {
         let times = [7_180_000.0, 54_500.0, 1_230_000.0, 812.0, 123_456_000.0, 2_345_678_000.0, 0.0];
         let times = times.map(milliseconds);
-        assert_eq!(times, ["7.18", "0.0545", "1.23", "0.000812", "123", "2346", "0"]);
+        assert_eq!(times, ["7.18ms", "0.0545ms", "1.23ms", "0.000812ms", "123ms", "2346ms", "0ms"]);
+        assert_eq!(milliseconds(f64::NAN), "-");
         assert_eq!([60.0, 62.856_814, 0.25, 300.1].map(seconds), ["60", "62.86", "0.25", "300.1"]);
         assert_eq!([2787.4, 183_414.0, 4.25].map(plain), ["2787", "183414", "4.2"]);
     }

@@ -5,7 +5,7 @@ use iolite_stats::{Estimate, Histogram, PhaseChanges, PhaseResult, Summary};
 
 use crate::grid::{Line, columns};
 use crate::styler::{Styler, count};
-use crate::table::{NONE, mebibytes, nanos, percent};
+use crate::table::{NONE, longest, mebibytes, nanos, percent};
 
 /// The columns behind the label.
 pub(crate) const COLUMNS: usize = 11;
@@ -43,7 +43,7 @@ impl Figures {
             quantiles(&mut cells, operations, |quantile| {
                 result.quantile(kind, quantile).map(|estimate| estimate.value)
             });
-            cells[10] = max.to_string();
+            cells[10] = longest(max);
         }
         self.push(label, cells, styler);
         if let Some(service) = result.totals.service(kind).filter(|service| differs(result, kind, service)) {

@@ -150,7 +150,7 @@ fn changes(found: &PhaseChanges) -> Vec<Note> {
 }
 
 fn flow_max(phase: &PhaseResult) -> u64 {
-    let max = |kind| phase.summary(kind).map_or(0, |summary| summary.max.0);
+    let max = |kind| phase.summary(kind).and_then(|summary| summary.max).map_or(0, |max| max.0);
     OpKind::all().map(max).max().unwrap_or(0)
 }
 

@@ -7,7 +7,7 @@ use super::SweepReport;
 use crate::chart::horizontal_bar;
 use crate::grid::{Line, columns};
 use crate::styler::{Emphasis, Styler};
-use crate::table::{NONE, nanos, percent, stamp};
+use crate::table::{NONE, longest, nanos, percent, stamp};
 use unicode_width::UnicodeWidthStr;
 
 const COLUMNS: usize = 10;
@@ -115,7 +115,7 @@ fn times(result: &PhaseResult, kind: OpKind, cells: &mut [String; COLUMNS]) {
         }
     }
     if let Some(summary) = result.summary(kind) {
-        cells[8] = summary.max.to_string();
+        cells[8] = longest(summary.max);
     }
 }
 

@@ -88,7 +88,8 @@ impl Figure {
             }
             None => {
                 let summary = phase.summary(kind)?;
-                Some(if self == Figure::Rate { summary.rate } else { summary.mean })
+                let estimate = if self == Figure::Rate { summary.rate } else { summary.mean };
+                Some(estimate).filter(|estimate| estimate.value.is_finite())
             }
         }
     }

@@ -25,7 +25,7 @@ impl<'a> Window<'a> {
         let mut longest = Nanos(0);
         for kind in kinds(result) {
             result.totals.response(kind).into_iter().for_each(|times| response.merge(times));
-            longest = longest.max(result.summary(kind).map_or(Nanos(0), |summary| summary.max));
+            longest = longest.max(result.summary(kind).and_then(|summary| summary.max).unwrap_or(Nanos(0)));
         }
         Window { result, target, response, longest }
     }

@@ -184,7 +184,7 @@ impl Late {
 
     fn of(result: &PhaseResult, kind: OpKind, bound: Nanos, with_those_at_end: bool) -> Late {
         let totals = &result.totals;
-        let max = result.summary(kind).map_or(Nanos(0), |summary| summary.max);
+        let max = result.summary(kind).and_then(|summary| summary.max).unwrap_or(Nanos(0));
         // The histogram is coarser than the maximum, which is exact.
         let above = totals.response(kind).map_or(0, |times| times.count_above(bound));
         let above = if max <= bound { 0 } else { above.max(1) };
