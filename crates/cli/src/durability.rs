@@ -34,8 +34,10 @@ Examples:
       kill -9 PID-OF-THE-SERVER
       iolite durability check notes --db postgres://me@localhost/test
 
-A write is acknowledged when fdatasync or the commit has returned and the witness has recorded it. Every acknowledged \
-write must be found by the check. Keep the witness on another host, or at least on another disk.";
+A write is acknowledged when fdatasync or the commit has returned; it is then sent to the witness. Every write that the \
+witness has recorded must be found by the check. What it had not recorded before the crash is not checked: the last half \
+second of a witness file on the same host, and with a witness on another host what had not yet been sent or received. \
+Keep the witness on another host, or at least on another disk.";
 
 /// What is written to files at most, unless the user says otherwise.
 const MAX_WRITE: Bytes = Bytes::GIB;

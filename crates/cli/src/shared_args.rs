@@ -52,7 +52,7 @@ impl OutputArgs {
 
 /// Where to listen: a port of the loopback interface, or an address with its port.
 pub(crate) fn listen_address(text: &str) -> anyhow::Result<SocketAddr> {
-    match iolite_fio::language::listen_address(text) {
+    match iolite_model::listen_address(text) {
         Some(address) => Ok(address),
         None => bail!("specify a port or an address with a port, for example 9464 or 0.0.0.0:9464"),
     }

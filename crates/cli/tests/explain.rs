@@ -198,7 +198,7 @@ fn an_answer_in_sql_is_explained_by_its_columns() {
     let file = place.root.path().join("rows.json");
     fs::write(&file, &rows.stdout).unwrap();
     let text = printed(&explain(&[], &file));
-    assert!(text.contains("1 rows") || text.contains("results sql --json"), "{text}");
+    assert!(text.starts_with("1 row, as printed by `iolite results sql --json`"), "{text}");
     assert!(text.contains("answer_ns") && text.contains("7 ns"), "{text}");
     fs::write(&file, "[1, 2]").unwrap();
     refused(&explain(&[], &file), "a list");

@@ -124,7 +124,7 @@ fn an_address_that_is_taken_or_none_is_refused() {
     let data = place.data().display().to_string();
     for (arguments, says) in [
         (&["observe", &data, "--prometheus", &port][..], "specify another port"),
-        (&["fio", "--name=a", "--size=1m", "--prometheus=nowhere"], "it is no address"),
+        (&["fio", "--name=a", "--size=1m", "--prometheus=nowhere"], "it is not an address"),
     ] {
         let mut command = Command::new(IOLITE);
         let output = command.args(arguments).current_dir(place.data()).stdin(Stdio::null()).output().unwrap();

@@ -101,7 +101,7 @@ impl Witness {
         Ok(Witness { place: address.to_owned(), notes: Mutex::new(Notes::Elsewhere(stream)) })
     }
 
-    /// Notes what the run is going to do. It is durable when this returns.
+    /// Notes what the run is going to do. In a file, it is durable when this returns; to another host, it has been sent.
     ///
     /// # Errors
     /// [`Error::Witness`].
@@ -110,7 +110,8 @@ impl Witness {
         self.note(&format!("{HEADING}\nplan {plan}\n"), true)
     }
 
-    /// Notes that a write was acknowledged.
+    /// Notes that a write was acknowledged. Nothing waits until the note is durable, or has arrived: what a crash takes of the notes is
+    /// not checked.
     ///
     /// # Errors
     /// [`Error::Witness`]: without a witness there is nothing to go on for.
@@ -118,7 +119,7 @@ impl Witness {
         self.note(&format!("ack {} {}\n", identity.worker, identity.number), false)
     }
 
-    /// Makes all notes durable.
+    /// Notes the end; in a file, all notes are durable when this returns.
     ///
     /// # Errors
     /// [`Error::Witness`].

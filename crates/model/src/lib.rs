@@ -19,6 +19,7 @@ mod iometer;
 mod job;
 mod kind;
 mod latency;
+mod listen_address;
 mod load;
 mod log_copy;
 mod metadata;
@@ -66,6 +67,7 @@ pub use kind::{OpClass, OpKind, PerKind, TooManyKinds};
 pub use latency::{
     LatencyAnswer, LatencyTarget, LatencyTerms, Load, LoadParameter, Try, TryOutcome, TryPurpose,
 };
+pub use listen_address::listen_address;
 pub use load::{Contents, Fill, Lifetime, SizeLaw, Sizes, WeightedSize};
 pub use log_copy::{CopiedWrites, LogCopy};
 pub use metadata::{MetadataOperation, MetadataTask};

@@ -25,7 +25,7 @@ pub struct Reason {
     pub what: String,
     /// What was measured, with its uncertainty, as text.
     pub measured: String,
-    /// What was requested, as text.
+    /// What was requested, as text; empty where nothing is: the figure is for information.
     pub asked: String,
     /// The measured value as a number (nanoseconds or operations per second), for machines.
     pub value: f64,

@@ -424,8 +424,12 @@ fn a_killed_session_says_so_and_the_next_goes_on() {
     let mut done = Vec::new();
     session.perform(&batch(vec![Cycle::Sets(vec![5, 6, 7])]), &mut done).unwrap();
     let process = children(place.0.path()).pop().expect("a mumps process");
+    let idle = processor_time(&process);
     let killer = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
+        // In the midst of its work: what it has used grows once the batch has reached it.
+        while processor_time(&process) <= idle {
+            std::thread::yield_now();
+        }
         assert!(Command::new("kill").args(["-9", &process]).status().unwrap().success());
     });
     let many: Vec<_> = (0..3000)
@@ -451,6 +455,14 @@ fn a_killed_session_says_so_and_the_next_goes_on() {
 }
 
 /// `mumps` processes at work in a directory.
+/// Time that a process has used, in clock ticks, user and system (proc_pid_stat(5)).
+fn processor_time(process: &str) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    // The name, in brackets, may hold blanks.
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    fields[11..13].iter().map(|field| field.parse::<u64>().unwrap()).sum()
+}
+
 fn children(directory: &Path) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let ours = processes.filter(|process| {

@@ -53,12 +53,15 @@ pub(crate) fn reasons(verdict: &Verdict, styler: Styler) -> String {
     let mut out = styler.paint(ink(verdict.fitness), &head) + "\n";
     for Reason { fitness, what, measured, asked, reservations, .. } in &verdict.reasons {
         let mark = match fitness {
+            // No criterion that could have been met.
+            Fitness::Fit if asked.is_empty() => "-",
             Fitness::Fit => styler.glyph("✓", "+"),
             Fitness::Marginal => "~",
             Fitness::Unfit => styler.glyph("✗", "x"),
         };
         let label = format!("  {} ", styler.paint(ink(*fitness), mark));
-        out += &styler.item(&label, 4, format_args!("{what}: {measured}; required: {asked}"));
+        let required = if asked.is_empty() { String::new() } else { format!("; required: {asked}") };
+        out += &styler.item(&label, 4, format_args!("{what}: {measured}{required}"));
         for reservation in reservations {
             out += &styler.item("      - ", 8, reservation);
         }
@@ -71,5 +74,27 @@ fn ink(fitness: Fitness) -> Emphasis {
         Fitness::Fit => Emphasis::Good,
         Fitness::Marginal => Emphasis::Caution,
         Fitness::Unfit => Emphasis::Bad,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::styler::Style;
+
+    #[test]
+    fn a_figure_for_which_nothing_is_required_has_no_tick() {
+        let of = |asked: &str| {
+            let reasons =
+                vec![Reason::new(Fitness::Fit, "random read 64 KiB, capacity", "up to 9 IOPS", asked)];
+            let verdict = Verdict { profile: "etcd".into(), fitness: Fitness::Fit, reasons };
+            reasons_of(&verdict)
+        };
+        assert!(of("").ends_with("  - random read 64 KiB, capacity: up to 9 IOPS\n"), "{}", of(""));
+        assert!(of("at least 5 IOPS").contains("  ✓ random read 64 KiB"), "{}", of("at least 5 IOPS"));
+    }
+
+    fn reasons_of(verdict: &Verdict) -> String {
+        reasons(verdict, Styler(Style { color: false, unicode: true, width: 110 }))
     }
 }

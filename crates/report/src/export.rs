@@ -65,7 +65,8 @@ fn row(run: &Run, phase: &PhaseResult, kind: OpKind) -> Option<[String; 23]> {
         figure.of(phase, kind).map(|estimate| estimate.value.to_string()).unwrap_or_default()
     };
     let end = |of: fn(&Estimate) -> f64| {
-        summary.as_ref().map(|summary| of(&summary.rate).to_string()).unwrap_or_default()
+        let known = summary.as_ref().filter(|summary| summary.rate.high.is_finite());
+        known.map(|summary| of(&summary.rate).to_string()).unwrap_or_default()
     };
     let ending = match phase.end.ending {
         Ending::Completed => "completed",

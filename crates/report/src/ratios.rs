@@ -4,7 +4,7 @@
 //! different cache stamps are different results.
 //!
 //! The document has `"format": "iolite-ratios/1"`; `rows` (list: `pattern`, `concurrency`, `rate` (requested operations per second, or null),
-//! `target`, `stamp`, `phases` (number), `iops`, `bytes_per_second`, each also with `_low` and `_high`, its 95 % interval, null where it is not
+//! `target`, `stamp`, `phases` (number), `iops`, `bytes_per_second`, each also with `_low` and `_high`, its 95 % interval; null where not
 //! known) and `ratios` (list: `across` (`patterns` or `targets`), `of` (the target, the pattern), `figure` (`iops` or `bytes_per_second`), `best`
 //! and `worst` (the pattern, the target), `best_value`, `worst_value`, `best_stamp`, `worst_stamp`, `ratio`).
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::extremes::best_and_worst;
 use crate::grid::aligned;
 use crate::styler::{Style, Styler};
-use crate::table::{percent, stamp};
+use crate::table::{NONE, percent, stamp};
 
 /// Name and version of the document.
 const FORMAT: &str = "iolite-ratios/1";
@@ -217,8 +217,10 @@ pub fn text(runs: &[Run], style: Style) -> String {
     let head =
         ["pattern", "target", "phases", "operations", "±", "throughput", "cache"].map(|it| styler.clean(it));
     let cells = rows.iter().map(|row| {
-        let [operations, throughput] =
-            AMOUNTS.each_ref().map(|amount| (amount.shown)(row.estimate(amount).value));
+        let [operations, throughput] = AMOUNTS.each_ref().map(|amount| {
+            let value = row.estimate(amount).value;
+            if value > 0.0 { (amount.shown)(value) } else { NONE.to_owned() }
+        });
         let half = percent(row.estimate(&AMOUNTS[0]).relative_half_width());
         let phases = row.phases.len().to_string();
         [row.pattern.clone(), row.target.clone(), phases, operations, half, throughput, stamp(row.stamp())]
@@ -257,7 +259,7 @@ pub fn document(runs: &[Run]) -> Value {
         for amount in &AMOUNTS {
             let estimate = row.estimate(amount);
             let is_known = estimate.high.is_finite();
-            value[amount.name] = estimate.value.into();
+            value[amount.name] = (estimate.value > 0.0).then_some(estimate.value).into();
             value[format!("{}_low", amount.name)] = is_known.then_some(estimate.low).into();
             value[format!("{}_high", amount.name)] = is_known.then_some(estimate.high).into();
         }

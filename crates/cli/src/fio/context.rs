@@ -24,11 +24,21 @@ pub(crate) fn host_context<T>(with: impl FnOnce(&HostContext<'_>) -> T) -> T {
     })
 }
 
-/// Notes how far a clock is ahead of the real time; one that there is not is the real time.
-pub(crate) fn read_clock(clock: &mut Clock) {
-    let (time, now) = (iolite_sys::clock::time_of(clock.id), iolite_session::unix_now());
-    let ahead = time.map_or(0, |time| i128::from(time) - i128::from(now.0));
+/// Notes how far a clock is ahead of the real time.
+///
+/// # Errors
+/// This system has no such clock.
+pub(crate) fn read_clock(clock: &mut Clock) -> Result<(), UsageError> {
+    let time = iolite_sys::clock::time_of(clock.id as i32).map_err(|error| {
+        UsageError::new(format!(
+            "cannot read clock {} of this system: {error}; specify another job_start_clock_id or log_alternate_epoch_clock_id, for \
+             example 0 (the real time) or 1 (monotonic)",
+            clock.id
+        ))
+    })?;
+    let ahead = i128::from(time) - i128::from(iolite_session::unix_now().0);
     clock.ahead = i64::try_from(ahead).unwrap_or(0);
+    Ok(())
 }
 
 /// Reads a job file, or standard input for `-`; no more than a job file may have, and one byte.

@@ -134,7 +134,7 @@ fn documents(invocation: &Invocation) -> anyhow::Result<Vec<Document>> {
 fn plan(invocation: &Invocation, documents: &[Document]) -> anyhow::Result<Plan> {
     let plan = context::host_context(|around| plan::plan(invocation, documents, around));
     let mut plan = plan.map_err(UsageError::new)?;
-    plan.threads.iter_mut().flat_map(Thread::clocks).for_each(context::read_clock);
+    plan.threads.iter_mut().flat_map(Thread::clocks).try_for_each(context::read_clock)?;
     if let Some(directory) = &invocation.aux_path {
         plan.threads.iter_mut().for_each(|thread| keep_states_in(directory, &mut thread.task));
     }

@@ -44,14 +44,14 @@ pub(crate) enum Known {
 }
 
 impl Known {
-    /// As the closing figures list it.
+    /// As the figures in docs/fio.md list it.
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Known::Amounts => "fio does another amount than the requested one",
-            Known::Refused => "fio refuses syncs of mmap with blocks below 4 KiB",
-            Known::NothingThere => "fio finds empty files (create_on_open)",
-            Known::Lengths => "the length of a growing file follows from random offsets",
-            Known::JoinedOnce => "fio counts joined operations of vsync once",
+            Known::Amounts => "in their amounts",
+            Known::Refused => "with `mmap` syncs of small blocks",
+            Known::NothingThere => "with `create_on_open`",
+            Known::Lengths => "in the length of a growing file",
+            Known::JoinedOnce => "in what `vsync` joins",
         }
     }
 }

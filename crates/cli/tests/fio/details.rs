@@ -139,6 +139,14 @@ fn times_are_of_the_clock_that_is_asked_for() {
     let log = fs::read_to_string(place.data().join("l_lat.1.log")).unwrap();
     let first: u64 = log.split(',').next().unwrap().parse().unwrap();
     assert!(between.contains(&start) && between.contains(&first), "{start} {first} {between:?}");
+    // Linux has no clock of this number; the real time would pass for it.
+    for option in ["--job_start_clock_id=10", "--log_alternate_epoch_clock_id=10"] {
+        let log = ["--log_alternate_epoch=1", "--write_lat_log=none"];
+        let output =
+            ours(&place, &[&["--name=x", "--size=64k", option], &log[..]].concat()).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{option}");
+        assert!(stderr(&output).contains("cannot read clock 10"), "{}", stderr(&output));
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::problem::{Origin, Problem, did_you_mean, nearest};
 
 mod general;
 
-pub use general::{DEBUG_AREAS, listen_address};
+pub use general::DEBUG_AREAS;
 use general::{General, Takes};
 
 /// What a command line says.

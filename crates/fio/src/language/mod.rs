@@ -20,7 +20,7 @@ pub mod reference;
 pub mod thread;
 pub mod value;
 
-pub use command_line::{Invocation, listen_address};
+pub use command_line::Invocation;
 pub use error::OptionError;
 pub use job_file::{Document, HostContext, Section, Setting};
 pub use options::Spec;

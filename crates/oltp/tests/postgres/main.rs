@@ -142,7 +142,8 @@ fn the_limit_is_kept(database: &RanPostgres) {
     let cycles = vec![Cycle::Sets(vec![1, 2]); 100_000];
     let began = Instant::now();
     within.perform(&Batch { cycles, limit: Nanos(300_000_000) }, &mut done).unwrap();
-    assert!(began.elapsed() >= Duration::from_millis(299) && began.elapsed() < Duration::from_secs(60));
+    assert!(began.elapsed() >= Duration::from_millis(299), "it goes on until the limit");
+    // It is the limit that ends it, after a whole transaction.
     assert!(done.len() % 3 == 0 && (3..300_000).contains(&done.len()), "{}", done.len());
     // No time at all: nothing. Reads end in the middle of a cycle.
     done.clear();

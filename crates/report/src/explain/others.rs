@@ -95,7 +95,11 @@ pub(super) fn explain(document: &Value, what: &str, all: bool, styler: Styler) -
 /// Walks through the answer to a question in SQL: rows with the columns that the question has named.
 pub(super) fn explain_rows(rows: &[Value], all: bool, styler: Styler) -> String {
     let walk = Walk { all, styler };
-    let head = format!("{} rows, as printed by `iolite results sql --json`", count(rows.len() as u64));
+    let number = count(rows.len() as u64);
+    let head = format!(
+        "{number} {}, as printed by `iolite results sql --json`",
+        if rows.len() == 1 { "row" } else { "rows" }
+    );
     let mut text = styler.paint(Emphasis::Strong, &head) + "\n";
     text += &styler.item("", 0, "each column has the name given by the query; units follow from the names");
     let shown = if all { rows.len() } else { SHOWN };

@@ -44,6 +44,12 @@ fn caveats_of(document: &Value) -> Vec<String> {
 }
 
 #[test]
+fn one_row_is_singular() {
+    assert!(explained(&json!([{ "a": 1 }]), false).starts_with("1 row, as printed"));
+    assert!(explained(&json!([{ "a": 1 }, { "a": 2 }]), false).starts_with("2 rows, as printed"));
+}
+
+#[test]
 fn a_sound_result_has_no_caveats() {
     assert_eq!(caveats_of(&fio(json!({}), json!({}), json!({}))), [""; 0]);
     insta::assert_snapshot!(explained(&fio(json!({}), json!({}), json!({})), false), @r#"

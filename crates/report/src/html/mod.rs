@@ -8,7 +8,7 @@ mod list;
 mod tables;
 mod values;
 
-use iolite_model::{PtsTerms, Verdict};
+use iolite_model::{Fitness, PtsTerms, Verdict};
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 use maud::{Markup, html};
@@ -79,7 +79,8 @@ fn verdict(run: &Run) -> Markup {
                     th scope="col" { "Measured" } th scope="col" { "Required" } } }
                 tbody {
                     @for reason in reasons {
-                        tr { td class=(reason.fitness) { (reason.fitness) } td { (escaped(&reason.what)) }
+                        @let is_criterion = reason.fitness != Fitness::Fit || !reason.asked.is_empty();
+                        tr { @if is_criterion { td class=(reason.fitness) { (reason.fitness) } } @else { td { "–" } } td { (escaped(&reason.what)) }
                             td { (escaped(&reason.measured))
                                 @for reservation in &reason.reservations { br; small { (escaped(reservation)) } } } td { (escaped(&reason.asked)) } }
                     }

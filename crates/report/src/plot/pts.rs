@@ -104,10 +104,12 @@ pub(super) fn verification(runs: &[Run]) -> Drawn {
     }
     let length = lines.iter().flat_map(|line| &line.points).map(|point| point.0).fold(0.0, f64::max);
     if let (true, Some((run, _))) = (length > 0.0, found.first()) {
-        for (percent, name) in [(110.0, "mean + 10 %"), (100.0, "mean"), (90.0, "mean - 10 %")] {
+        let bound = |(percent, name): (f64, &str)| {
             let points = vec![(1.0, percent), (length, percent)];
-            lines.push(Line { panel: 0, series: series(run, name.to_owned()), points });
-        }
+            Line { panel: 0, series: series(run, name.to_owned()), points }
+        };
+        // First: where there are more series than can be drawn, the last ones are left out.
+        lines.splice(..0, [(110.0, "mean + 10 %"), (100.0, "mean"), (90.0, "mean - 10 %")].map(bound));
     }
     let about = "Tracked figures of the measurement windows and their least squares lines, in percent of their means, with the range \
                  of 10 % above and below";

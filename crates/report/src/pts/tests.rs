@@ -119,6 +119,11 @@ fn the_plots_of_the_specification_have_their_panels_and_series() {
     assert_eq!((saturation.panels.len(), saturation.series.len()), (2, 3));
     assert_eq!(saturation.panels[0].lines[0][0].len(), 5);
     assert!(chart(&[Run::new(synthetic::run())], PlotKind::PtsConvergence).is_err());
+    // The bounds are what the plot exists to show: however many devices are compared, they are drawn.
+    let many = chart(&vec![run(1.0); 5], PlotKind::PtsVerification).unwrap();
+    let names: Vec<&str> = many.series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!((names.len(), &names[..3]), (32, &["mean + 10 %", "mean", "mean - 10 %"][..]));
+    assert_eq!(many.panels[0].lines[2][0], [(1.0, 90.0), (5.0, 90.0)]);
 }
 
 #[test]

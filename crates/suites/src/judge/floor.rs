@@ -46,7 +46,7 @@ pub(super) fn judge_capacity(capacity: &Capacity, floor: Option<(f64, f64)>) -> 
         (Some(_), None) => Fitness::Marginal,
         (None, _) => Fitness::Fit,
     };
-    let asked = floor.map_or("none".into(), |(bound, _)| format!("at least {} IOPS", Iops(bound)));
+    let asked = floor.map_or_else(String::new, |(bound, _)| format!("at least {} IOPS", Iops(bound)));
     let value = best.map_or(f64::NAN, |(_, rate)| rate.value);
     let bound = floor.map_or(f64::NAN, |(bound, _)| bound);
     let reason = Reason::new(fitness, format!("{measure}, capacity"), measured, asked);

@@ -64,10 +64,10 @@ pub enum PtsError {
         size: Bytes,
     },
     /// There is too little.
-    #[error("{span} is too small to test: at least {MIN} is needed")]
+    #[error("{size} is too small to test: at least {MIN} is needed")]
     Small {
-        /// What would be used.
-        span: Bytes,
+        /// What was asked for, or there is.
+        size: Bytes,
     },
 }
 
@@ -76,9 +76,10 @@ pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms,
     if let Some(asked) = request.size.filter(|asked| *asked > target.size) {
         return Err(PtsError::Size { asked, size: target.size });
     }
-    let span = request.size.unwrap_or(target.size).round_down(UNIT);
+    let size = request.size.unwrap_or(target.size);
+    let span = size.round_down(UNIT);
     if span < MIN {
-        return Err(PtsError::Small { span });
+        return Err(PtsError::Small { size });
     }
     // In the order of the specification, each once.
     let asked = |test: &PtsTest| request.tests.is_empty() || request.tests.contains(test);
@@ -167,7 +168,12 @@ mod tests {
     fn what_is_too_small_or_larger_than_the_target_is_refused() {
         let sized = |size| terms(PtsRequest { size, ..request() }, &target(32 << 20, 512));
         assert!(sized(None).is_ok());
-        assert_eq!(sized(Some(Bytes(1 << 20))), Err(PtsError::Small { span: Bytes(1 << 20) }));
+        assert_eq!(sized(Some(Bytes(1 << 20))), Err(PtsError::Small { size: Bytes(1 << 20) }));
+        let small = sized(Some(Bytes(64 << 10))).unwrap_err().to_string();
+        assert!(
+            small.starts_with("64 KiB is too small to test"),
+            "the size that there is, not the rounded one: {small}"
+        );
         let (asked, size) = (Bytes(64 << 20), Bytes(32 << 20));
         assert_eq!(sized(Some(asked)), Err(PtsError::Size { asked, size }));
     }

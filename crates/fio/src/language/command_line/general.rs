@@ -1,7 +1,5 @@
 //! The options that are about the run as a whole rather than about a job.
 
-use std::net::{Ipv4Addr, SocketAddr};
-
 use iolite_model::{Bytes, Nanos};
 
 use super::{Action, Eta, Formats, IdleProfile, Invocation, OutputFormat};
@@ -180,8 +178,13 @@ pub(super) const OPTIONS: &[General] = &[
         "ADDRESS",
         "Serve current values at http://ADDRESS/metrics; a port, or HOST:PORT (iolite only)",
         |to, text| {
-            let address = listen_address(text);
-            let wrong = || OptionError::refused("it is no address", "a port or HOST:PORT, for example 9464");
+            let address = iolite_model::listen_address(text);
+            let wrong = || {
+                OptionError::refused(
+                    "it is not an address",
+                    "specify a port, or ADDRESS:PORT, for example 9464",
+                )
+            };
             put(&mut to.prometheus, address.ok_or_else(wrong)?)
         },
     ),
@@ -207,14 +210,6 @@ pub(super) const OPTIONS: &[General] = &[
 fn size(text: &str) -> Result<Bytes> {
     let bytes = OptionValue { text: Some(text), kb_base: 1024 }.integer(0, i64::MAX)?;
     Ok(Bytes(bytes.unsigned_abs()))
-}
-
-/// Where to listen: a port of the loopback interface, or an address with its port.
-pub fn listen_address(text: &str) -> Option<SocketAddr> {
-    match text.trim_start_matches(':').parse::<u16>() {
-        Ok(port) => Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
-        Err(_) => text.parse().ok(),
-    }
 }
 
 fn remote() -> OptionError {
