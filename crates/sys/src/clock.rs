@@ -188,13 +188,10 @@ mod tests {
         std::thread::sleep(Duration::from_millis(50));
         let last = reading();
         let theirs = (last.1 - first.1) as f64;
-        let (least, most) = ((last.0 - first.2) as f64, (last.2 - first.0) as f64);
+        let (min, max) = ((last.0 - first.2) as f64, (last.2 - first.0) as f64);
         // The calibration is exact to some parts per million; this is 0.1 %.
         let name = clock.name();
-        assert!(
-            least <= theirs * 1.001 && theirs <= most * 1.001,
-            "{name}: {least} to {most} ns for {theirs} ns"
-        );
+        assert!(min <= theirs * 1.001 && theirs <= max * 1.001, "{name}: {min} to {max} ns for {theirs} ns");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! `iolite results list`.
 
 use std::fs;
-use std::path::Path;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -61,19 +60,23 @@ fn instant(text: &str) -> Result<String, UsageError> {
     time(text, unix_now()).ok_or_else(|| UsageError::new(TIMES))
 }
 
-/// A relative path as runs record it: from the root. Anything else (a URL of a database, a path that does not exist) as it is.
-fn from_root(target: &str) -> String {
-    let found = Path::new(target).is_relative().then(|| fs::canonicalize(target).ok()).flatten();
-    found.map_or_else(|| target.to_owned(), |path| path.display().to_string())
-}
-
 impl ListArgs {
-    fn filter(&self) -> RunFilter {
+    /// A target is looked for as it was typed, as in the command of a run, and as runs record it: from the root, without symbolic links.
+    fn filters(&self) -> Vec<RunFilter> {
+        let Some(typed) = &self.target else { return vec![self.filter("")] };
+        let from_root = fs::canonicalize(typed).ok().map(|path| path.display().to_string());
+        // In the command of a run, `.` was the current directory of that run.
+        let is_dots = typed.chars().all(|c| matches!(c, '.' | '/'));
+        let targets = from_root.iter().chain(Some(typed).filter(|_| !is_dots || from_root.is_none()));
+        targets.map(|target| self.filter(target)).collect()
+    }
+
+    fn filter(&self, target: &str) -> RunFilter {
         let text = |field: &Option<String>| field.clone().unwrap_or_default();
         RunFilter {
             text: text(&self.containing),
             command: text(&self.command),
-            target: self.target.as_deref().map(from_root).unwrap_or_default(),
+            target: target.to_owned(),
             database: text(&self.database),
             tag: text(&self.tag),
             result: text(&self.result),
@@ -88,8 +91,8 @@ impl ListArgs {
 /// # Errors
 /// The results can't be read.
 pub(super) fn print(store: &Store, args: &ListArgs) -> anyhow::Result<()> {
-    let filter = args.filter();
-    let found = lines(store)?.into_iter().filter(|line| filter.has(line));
+    let filters = args.filters();
+    let found = lines(store)?.into_iter().filter(|line| filters.iter().any(|filter| filter.has(line)));
     let lines: Vec<RunLine> = found.take(args.limit.unwrap_or(usize::MAX)).collect();
     let text = if args.json {
         format!("{:#}\n", list_json(&lines))
