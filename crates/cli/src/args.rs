@@ -260,6 +260,8 @@ pub(crate) enum ChartKind {
     Pressure,
     /// Dirty pages, pages under write-back and available memory over time
     Memory,
+    /// Average active sessions of a database by wait over time
+    Waits,
     /// `iolite pts`: figures of every block size by round, until steady state
     PtsConvergence,
     /// `iolite pts`: measurement windows with mean, ±10 % and least squares line
@@ -285,6 +287,7 @@ impl From<ChartKind> for PlotKind {
             ChartKind::Devices => PlotKind::Devices,
             ChartKind::Pressure => PlotKind::Pressure,
             ChartKind::Memory => PlotKind::Memory,
+            ChartKind::Waits => PlotKind::Waits,
             ChartKind::PtsConvergence => PlotKind::PtsConvergence,
             ChartKind::PtsVerification => PlotKind::PtsVerification,
             ChartKind::PtsSaturation => PlotKind::PtsSaturation,

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use iolite_model::Durability;
+use iolite_model::{Durability, Nanos};
 use iolite_report::Format;
+use iolite_session::WaitSampling;
 
 /// Where results go, and how they are shown.
 #[derive(Debug, clap::Args)]
@@ -55,6 +56,37 @@ pub(crate) fn listen_address(text: &str) -> anyhow::Result<SocketAddr> {
     match iolite_model::listen_address(text) {
         Some(address) => Ok(address),
         None => bail!("specify a port or an address with a port, for example 9464 or 0.0.0.0:9464"),
+    }
+}
+
+/// Whether, and how often, the sessions of a database are sampled: what every command that runs a workload in one takes.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct WaitArgs {
+    /// Time between samples of the active sessions and their wait events, or `off`. Each sample is one query; its mean time is
+    /// printed with the result [default: 100ms in PostgreSQL, MariaDB and MySQL; others report no wait events]
+    #[arg(long, value_name = "TIME|off", value_parser = wait_sampling)]
+    waits: Option<WaitSampling>,
+}
+
+impl WaitArgs {
+    /// What was asked for.
+    pub(crate) fn sampling(&self) -> WaitSampling {
+        self.waits.unwrap_or_default()
+    }
+}
+
+fn wait_sampling(text: &str) -> anyhow::Result<WaitSampling> {
+    match text {
+        "off" => Ok(WaitSampling::Off),
+        time => Ok(WaitSampling::Every(sample_interval(time)?)),
+    }
+}
+
+/// Time between two samples of a database's sessions.
+pub(crate) fn sample_interval(text: &str) -> anyhow::Result<Nanos> {
+    match text.parse::<Nanos>() {
+        Ok(interval) if interval.0 >= 1_000_000 => Ok(interval),
+        _ => bail!("specify a time of at least 1ms, for example 100ms"),
     }
 }
 

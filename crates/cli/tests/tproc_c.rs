@@ -55,8 +55,10 @@ impl Subject {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(IOLITE);
         command.args(arguments).env("IOLITE_DB", &self.db).env("NO_COLOR", "1").stdin(Stdio::null());
-        let measures =
-            matches!(arguments, ["tproc-c", "run" | "sweep" | "check", ..] | ["waits" | "observe", ..]);
+        let measures = matches!(
+            arguments,
+            ["tproc-c" | "ranread", "run" | "sweep" | "check", ..] | ["waits" | "observe", ..]
+        );
         if measures || arguments[0] == "results" {
             command.arg("--results").arg(self.place.results());
         }
@@ -167,6 +169,66 @@ fn servers_are_measured_by_their_own_counters() {
         assert_eq!(subject.done(&["results", "show", "latest"]), watched);
         subject.done(&["tproc-c", "purge"]);
     }
+}
+
+/// A role that may not see other sessions does not take them for idle.
+#[test]
+fn hidden_sessions_are_a_warning_with_its_remedy() {
+    let Some(subject) = Subject::server("postgres") else { return };
+    subject.psql(&["CREATE ROLE weak LOGIN"]);
+    let db = subject.db.replacen("iolite@", "weak@", 1);
+    let mut other = Command::new("psql")
+        .args([&subject.db, "-XAtq", "-c", "SELECT pg_sleep(600)"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+    let until = Instant::now() + Duration::from_secs(60);
+    while subject.psql(&[sleeping]) != "1" {
+        assert!(Instant::now() < until, "nobody sleeps");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let watch = || {
+        let watch = ["waits", "watch", "--quiet", "--duration", "500ms"];
+        let output = subject.command(&watch).env("IOLITE_DB", &db).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        plain(&String::from_utf8(output.stdout).unwrap())
+    };
+    let hidden = watch();
+    subject.psql(&["GRANT pg_read_all_stats TO weak"]);
+    let visible = watch();
+    subject.psql(&["SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"]);
+    other.wait().unwrap();
+    assert!(
+        hidden.contains("one session is hidden") && !hidden.contains("no session was active"),
+        "{hidden}"
+    );
+    assert!(hidden.contains("GRANT pg_read_all_stats TO weak"), "{hidden}");
+    assert!(visible.contains("1.00 Timeout:PgSleep") && !visible.contains("hidden"), "{visible}");
+}
+
+#[test]
+fn sampling_of_waits_is_an_option() {
+    let subject = Subject::sqlite();
+    subject.build();
+    for (interval, message) in [("50ms", "cannot report wait events"), ("10us", "at least 1ms")] {
+        let refused = subject.output(&[&SHORT[..], &["--waits", interval]].concat());
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(stderr(&refused).contains(message), "{}", stderr(&refused));
+    }
+    subject.done(&[&SHORT[..], &["--waits", "off"]].concat());
+    let Some(subject) = Subject::server("postgres") else { return };
+    subject.build();
+    let waits = |value| {
+        let document = json(&subject.output(&[&SHORT[..], &["--json", "--waits", value]].concat()));
+        document["phases"][0]["waits"].clone()
+    };
+    assert!(waits("off").is_null());
+    assert_eq!(waits("20ms")["interval"], 20_000_000);
+    subject.done(&["ranread", "setup", "--size", "4m", "--quiet"]);
+    let text = subject.done(&["ranread", "run", "--runtime", "1s", "--quiet"]);
+    assert!(text.contains("active sessions:"), "{text}");
 }
 
 /// A lock that another session holds, and a durability that it takes away, are named by the run that suffers from them.

@@ -38,4 +38,6 @@ pub use server::Server;
 pub use sqlite::Sqlite;
 pub use started::Started;
 pub use url::{DatabaseUrl, without_password};
-pub use waits::{ActiveSession, SessionTimes, TimesSpent, WAIT_INTERVAL, WaitReader, WaitSampler};
+pub use waits::{
+    ActiveSession, Sample, SessionTimes, TimesSpent, WAIT_INTERVAL, WaitObject, WaitReader, WaitSampler,
+};

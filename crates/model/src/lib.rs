@@ -104,7 +104,7 @@ pub use trace::{Trace, TracedKind, TracedKinds, TracedOp};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
 pub use verdict::{Fitness, Reason, Verdict};
 pub use verify::{Checksum, Damage, Finding, FioChecksum, Verified, Verify};
-pub use waits::{Blocker, StatementShare, WaitShare, WaitsFound};
+pub use waits::{Blocker, HotPage, StatementShare, WaitShare, WaitsFound};
 pub use warning::Warning;
 pub use write_plan::{DriveWear, WritePlan};
 

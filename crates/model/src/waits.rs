@@ -16,6 +16,10 @@ pub struct WaitsFound {
     pub observed: Nanos,
     /// Mean time that a sample took: what it costs the server is about this share of one session.
     pub cost: Nanos,
+    /// Number of sessions, at least, whose activity or wait was hidden from the account that sampled; the averages are without them.
+    pub hidden: u64,
+    /// What makes them visible, if some were hidden.
+    pub remedy: Option<String>,
     /// Waits, the one with the most sessions first.
     pub waits: Vec<WaitShare>,
     /// Statements, the one with the most sessions first.
@@ -24,6 +28,8 @@ pub struct WaitsFound {
     pub blockers: Vec<Blocker>,
     /// Objects that sessions waited for, the one with the most sessions first.
     pub objects: Vec<WaitShare>,
+    /// Pages that sessions waited for, the one with the most sessions first.
+    pub pages: Vec<HotPage>,
     /// Why nothing more was sampled, where a sample failed.
     pub failure: Option<String>,
 }
@@ -61,6 +67,23 @@ pub struct Blocker {
     pub sessions: f64,
 }
 
+/// A page with rows that sessions waited for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HotPage {
+    /// The table, and the index if the page is one of an index.
+    pub table: String,
+    /// Number of the page.
+    pub page: u64,
+    /// Sessions that waited for a row in it on average over all samples.
+    pub sessions: f64,
+    /// Distinct rows in it that sessions waited for at the same moment, at most: so many hot rows share it, at least.
+    pub rows: u64,
+    /// Rows in it after sampling, where the server shows that.
+    pub rows_in_page: Option<u64>,
+    /// What would reduce the waits.
+    pub advice: Option<String>,
+}
+
 impl Conclusion for WaitsFound {
     const KIND: &'static str = "waits";
 }
@@ -68,6 +91,6 @@ impl Conclusion for WaitsFound {
 impl WaitsFound {
     /// Sessions that were active, on average.
     pub fn active(&self) -> f64 {
-        self.waits.iter().map(|wait| wait.sessions).sum()
+        self.waits.iter().fold(0.0, |sum, wait| sum + wait.sessions)
     }
 }

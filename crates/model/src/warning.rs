@@ -334,6 +334,18 @@ pub enum Warning {
         /// Who held the lock.
         holder: String,
     },
+    /// Sessions of the database were hidden from the account that sampled them.
+    #[error(
+        "{} hidden from this account, which sees neither what they execute nor what they wait for; active sessions are those it \
+         sees: {remedy}",
+        if *sessions == 1 { "one session of the database is".to_owned() } else { format!("{sessions} sessions of the database are") }
+    )]
+    HiddenSessions {
+        /// Number of sessions, at least.
+        sessions: u64,
+        /// What makes them visible.
+        remedy: String,
+    },
     /// Jobs were busy with operations for less time than there was.
     #[error(
         "`{phase}`: operations account for {busy:.1} of {jobs} jobs (throughput x response time): the \
@@ -393,6 +405,9 @@ impl Warning {
             ) => limit.name() == met.name() && layout == of_layout,
             (Warning::ProbeFailed { probe, .. }, Warning::ProbeFailed { probe: failed, .. }) => {
                 probe == failed
+            }
+            (Warning::HiddenSessions { remedy, .. }, Warning::HiddenSessions { remedy: same, .. }) => {
+                remedy == same
             }
             _ => self == other,
         }

@@ -76,17 +76,29 @@ pub fn json(report: &WaitsReport) -> Value {
 /// The waits of a phase, or of a time of watching.
 pub(crate) fn section(found: &WaitsFound, styler: Styler) -> String {
     let title = format!(
-        "active sessions: {:.2} on average ({} samples, every {})",
+        "active sessions: {}{:.2} on average ({} samples, every {})",
+        if found.hidden > 0 { "at least " } else { "" },
         found.active(),
         count(found.samples),
         found.interval
     );
     let mut out = styler.paint(Emphasis::Strong, &styler.clean(title)) + "\n";
     if found.waits.is_empty() {
-        out += &rendered(&Note::plain("waits", "no session was active in any sample".into()), styler);
+        let none = match found.hidden {
+            0 => "no session was active in any sample".to_owned(),
+            1 => "unknown: one session is hidden from this account".to_owned(),
+            hidden => format!("unknown: {} sessions are hidden from this account", count(hidden)),
+        };
+        out += &rendered(&Note::plain("waits", none), styler);
     }
     out += &shares("waits", &found.waits, styler);
     out += &shares("objects", &found.objects, styler);
+    let mut label = "hot page";
+    for page in &found.pages {
+        let advice = page.advice.as_ref().map_or(String::new(), |advice| format!("; {advice}"));
+        let text = format!("{:.2} {} page {}{advice}", page.sessions, page.table, page.page);
+        out += &rendered(&Note::plain(std::mem::take(&mut label), text), styler);
+    }
     let mut label = "does";
     for one in found.statements.iter().take(SHOWN) {
         let statement = if one.statement.is_empty() { "(not visible to this user)" } else { &one.statement };
@@ -125,7 +137,7 @@ fn shares(label: &'static str, list: &[WaitShare], styler: Styler) -> String {
 
 #[cfg(test)]
 mod tests {
-    use iolite_model::{Blocker, Nanos, StatementShare};
+    use iolite_model::{Blocker, HotPage, Nanos, StatementShare};
 
     use super::*;
 
@@ -150,7 +162,15 @@ mod tests {
                 sessions: 2.0,
             }],
             objects: vec![share("iolite_tproc_c.warehouse page 0 row 1", 2.0)],
-            failure: None,
+            pages: vec![HotPage {
+                table: "iolite_tproc_c.warehouse".into(),
+                page: 0,
+                sessions: 2.0,
+                rows: 3,
+                rows_in_page: Some(33),
+                advice: Some("33 rows share this page".into()),
+            }],
+            ..WaitsFound::default()
         };
         let text = section(&found, Styler(Style { color: false, unicode: true, width: 110 }));
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -158,9 +178,19 @@ mod tests {
             "active sessions: 3.75 on average (600 samples",
             "3.25 Lock:transactionid",
             "2.00 UPDATE warehouse by COMMIT, for iolite_tproc_c.warehouse page 0 row 1",
+            "hot page 2.00 iolite_tproc_c.warehouse page 0; 33 rows share this page",
             "0.5 % of one session",
         ] {
             assert!(text.contains(expected), "{expected}: {text}");
         }
+    }
+
+    #[test]
+    fn hidden_sessions_are_not_taken_for_idle_ones() {
+        let styler = Styler(Style { color: false, unicode: true, width: 110 });
+        let hidden = section(&WaitsFound { hidden: 4, ..WaitsFound::default() }, styler);
+        assert!(hidden.contains("at least 0.00") && hidden.contains("4 sessions are hidden"), "{hidden}");
+        assert!(!hidden.contains("no session was active"), "{hidden}");
+        assert!(section(&WaitsFound::default(), styler).contains("no session was active"));
     }
 }

@@ -30,8 +30,8 @@ mod writes;
 
 pub use created::Renewing;
 pub use database::{
-    CheckDatabase, DatabaseStorage, DatabaseWrites, LayersDatabases, RanDatabase, TprocCSite, WaitsWatch,
-    answered,
+    CheckDatabase, DatabaseStorage, DatabaseWrites, LayersDatabases, RanDatabase, TprocCSite, WaitSampling,
+    WaitsWatch, answered,
 };
 pub use drive::{Bare, Environment};
 pub use durability::WitnessedRun;

@@ -19,9 +19,9 @@ use crate::setup;
 pub(super) fn open(args: &SessionArgs, control: &Control) -> anyhow::Result<RanDatabase> {
     let url = setup::database(&args.database.db).map_err(refused)?;
     let settings = Settings { durability: args.durability, through_buffers: args.through_buffers };
-    let client_timed = args.client_timed;
-    let opened = answered(control, move || RanDatabase::open(url, settings, client_timed));
-    Ok(opened.map_err(refused)?.held_to(args.writes.limits()))
+    let (client_timed, waits) = (args.client_timed, args.waits.sampling());
+    let open = move || RanDatabase::open(url, settings, client_timed)?.sampling_waits(waits);
+    Ok(answered(control, open).map_err(refused)?.held_to(args.writes.limits()))
 }
 
 /// Refuses a second run that writes: each global is one job's alone.

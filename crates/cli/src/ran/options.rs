@@ -7,7 +7,7 @@ use iolite_model::{Bytes, DbOperation, Durability, Nanos};
 use iolite_report::Format;
 
 use super::tool::Tool;
-use crate::shared_args::{ViewArgs, durability};
+use crate::shared_args::{ViewArgs, WaitArgs, durability};
 use crate::writes::WriteArgs;
 
 /// What a tool's operation is made of.
@@ -102,6 +102,9 @@ pub(crate) struct SessionArgs {
     /// Measure each operation in the client, including the round trip, instead of in the server
     #[arg(long)]
     pub(crate) client_timed: bool,
+
+    #[command(flatten)]
+    pub(crate) waits: WaitArgs,
 
     #[command(flatten)]
     pub(crate) writes: WriteArgs,

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use iolite_model::{Durability, Nanos};
 
 use crate::exit;
-use crate::shared_args::{OutputArgs, durability, positive};
+use crate::shared_args::{OutputArgs, WaitArgs, durability, positive};
 use crate::writes::WriteArgs;
 
 const EXAMPLES: &str = "\
@@ -181,6 +181,9 @@ pub(crate) struct LoadArgs {
     /// `as-configured` (the server's settings)
     #[arg(long, value_name = "HOW", default_value = "full", value_parser = durability)]
     pub(crate) durability: Durability,
+
+    #[command(flatten)]
+    pub(crate) waits: WaitArgs,
 
     #[command(flatten)]
     pub(crate) writes: WriteArgs,

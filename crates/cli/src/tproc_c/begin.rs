@@ -33,8 +33,9 @@ pub(super) fn open(
     control: &Control,
 ) -> anyhow::Result<TprocCSite> {
     let url = setup::database(&args.db).map_err(refused)?;
-    let durability = load.durability;
-    let site = answered(control, move || TprocCSite::open(url, durability)).map_err(refused)?;
+    let (durability, waits) = (load.durability, load.waits.sampling());
+    let open = move || TprocCSite::open(url, durability)?.sampling_waits(waits);
+    let site = answered(control, open).map_err(refused)?;
     match site.free_sessions() {
         Some(free) if free < users => {
             let message = format!(

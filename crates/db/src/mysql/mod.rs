@@ -159,6 +159,6 @@ impl Instance for Mysql {
     fn wait_reader(&self) -> Result<Option<Box<dyn WaitReader>>> {
         let (context, conn) = self.open()?;
         let mariadb = context.facts.version.mariadb;
-        Ok(Some(Box::new(waits::MysqlWaits::new(conn, context.target, mariadb))))
+        Ok(Some(Box::new(waits::MysqlWaits::open(conn, context.target, mariadb)?)))
     }
 }

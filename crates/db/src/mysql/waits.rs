@@ -7,7 +7,7 @@ use mysql::prelude::Queryable;
 
 use super::connect::Target;
 use crate::error::Result;
-use crate::waits::{ActiveSession, WaitReader};
+use crate::waits::{ActiveSession, Sample, WaitObject, WaitReader};
 
 /// Sessions in this database that execute something.
 const ACTIVE: &str = "SELECT p.ID, IFNULL(p.STATE, ''), IFNULL(LEFT(p.INFO, 400), p.COMMAND) FROM information_schema.PROCESSLIST p \
@@ -17,58 +17,108 @@ const ACTIVE: &str = "SELECT p.ID, IFNULL(p.STATE, ''), IFNULL(LEFT(p.INFO, 400)
 const WAITING: &str = "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'";
 /// Who waits for a row, what its holder executes, and where the row is.
 const ROWS_OF_MARIADB: &str = "SELECT r.trx_mysql_thread_id, IFNULL(LEFT(h.INFO, 400), h.COMMAND), CONCAT(REPLACE(l.lock_table, '`', ''), \
-     ' index ', l.lock_index, ' page ', l.lock_page) FROM information_schema.INNODB_LOCK_WAITS w \
+     IFNULL(CONCAT(' index ', l.lock_index), '')), l.lock_page, l.lock_rec FROM information_schema.INNODB_LOCK_WAITS w \
      JOIN information_schema.INNODB_TRX r ON r.trx_id = w.requesting_trx_id \
      JOIN information_schema.INNODB_TRX b ON b.trx_id = w.blocking_trx_id \
      JOIN information_schema.INNODB_LOCKS l ON l.lock_id = w.requested_lock_id \
      JOIN information_schema.PROCESSLIST h ON h.ID = b.trx_mysql_thread_id";
 const ROWS_OF_MYSQL: &str = "SELECT r.trx_mysql_thread_id, IFNULL(LEFT(h.INFO, 400), h.COMMAND), CONCAT(l.OBJECT_SCHEMA, '.', \
-     l.OBJECT_NAME, ' index ', l.INDEX_NAME) FROM performance_schema.data_lock_waits w \
+     l.OBJECT_NAME, IFNULL(CONCAT(' index ', l.INDEX_NAME), '')), NULL, NULL FROM performance_schema.data_lock_waits w \
      JOIN information_schema.INNODB_TRX r ON r.trx_id = w.REQUESTING_ENGINE_TRANSACTION_ID \
      JOIN information_schema.INNODB_TRX b ON b.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID \
      JOIN performance_schema.data_locks l ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID \
      JOIN information_schema.PROCESSLIST h ON h.ID = b.trx_mysql_thread_id";
+/// Refused without the privilege PROCESS, however it is granted.
+const PRIVILEGED: &str = "SELECT COUNT(*) FROM (SELECT trx_id FROM information_schema.INNODB_TRX LIMIT 1) t";
+/// Sessions of the server, and those that this account sees.
+const SESSIONS: &str = "SHOW GLOBAL STATUS LIKE 'Threads_connected'";
+const VISIBLE: &str = "SELECT COUNT(*) FROM information_schema.PROCESSLIST";
+
+/// A session that waits for a row: its number, what the holder executes, and table, page and row.
+type RowWait = (u64, Option<String>, Option<String>, Option<u64>, Option<u64>);
 
 /// See [`WaitReader`].
 pub(super) struct MysqlWaits {
     conn: Conn,
     target: Target,
-    rows: &'static str,
+    mariadb: bool,
+    /// Whether sessions of other accounts, and locks, are visible.
+    privileged: bool,
+    /// Whether the server shows who waits for a row: MySQL does not without its performance_schema.
+    shows_rows: bool,
 }
 
 impl MysqlWaits {
-    pub(super) fn new(conn: Conn, target: Target, mariadb: bool) -> MysqlWaits {
-        MysqlWaits { conn, target, rows: if mariadb { ROWS_OF_MARIADB } else { ROWS_OF_MYSQL } }
+    pub(super) fn open(mut conn: Conn, target: Target, mariadb: bool) -> Result<MysqlWaits> {
+        let privileged = match conn.query_first::<u64, _>(PRIVILEGED) {
+            Ok(_) => true,
+            Err(mysql::Error::MySqlError(_)) => false,
+            Err(error) => return Err(target.refusal("ask for the sessions of", error)),
+        };
+        let schema = conn.query_first::<u8, _>("SELECT @@performance_schema");
+        let schema = schema.map_err(|e| target.refusal("ask for the sessions of", e))? == Some(1);
+        Ok(MysqlWaits { conn, target, mariadb, privileged, shows_rows: mariadb || schema })
     }
 
-    fn ask(&mut self) -> mysql::Result<Vec<ActiveSession>> {
-        let waiting = self.conn.query_first::<(String, u64), _>(WAITING)?.map_or(0, |(_, count)| count);
-        let mut held: HashMap<u64, (String, String)> = HashMap::new();
-        if waiting > 0 {
-            // Without the privilege PROCESS nothing is known of them.
-            let rows: Vec<(u64, String, String)> = self.conn.query(self.rows).unwrap_or_default();
-            held.extend(rows.into_iter().map(|(id, holder, object)| (id, (holder, object))));
-        }
+    /// Who waits for a row.
+    fn rows(&mut self) -> mysql::Result<HashMap<u64, (String, Option<WaitObject>)>> {
+        let rows: Vec<RowWait> =
+            self.conn.query(if self.mariadb { ROWS_OF_MARIADB } else { ROWS_OF_MYSQL })?;
+        let wait = |(id, holder, table, page, row): RowWait| {
+            (id, (holder.unwrap_or_default(), table.map(|table| WaitObject { table, page, row })))
+        };
+        Ok(rows.into_iter().map(wait).collect())
+    }
+
+    fn ask(&mut self) -> mysql::Result<Sample> {
+        let waiting = self.number(WAITING)?;
+        let shows_rows = self.privileged && self.shows_rows;
+        let mut held = if waiting > 0 && shows_rows { self.rows()? } else { HashMap::new() };
+        let unseen_rows = if shows_rows { 0 } else { waiting };
+        let unseen = if self.privileged {
+            0
+        } else {
+            // In this order: a session of this account that begins meanwhile is not hidden.
+            let sessions = self.number(SESSIONS)?;
+            sessions.saturating_sub(self.conn.query_first(VISIBLE)?.unwrap_or(0))
+        };
         let active: Vec<(u64, String, String)> = self.conn.query(ACTIVE)?;
         let session = |(id, state, statement): (u64, String, String)| {
             let held = held.remove(&id);
+            let (holder, object) = held.map_or((None, None), |(holder, object)| (Some(holder), object));
             ActiveSession {
-                wait: match (&held, state.as_str()) {
+                wait: match (&holder, state.as_str()) {
                     (Some(_), _) => "Lock:row".to_owned(),
                     (None, "") => "CPU".to_owned(),
                     (None, state) => format!("State:{state}"),
                 },
                 statement,
-                object: held.as_ref().map(|(_, object)| object.clone()),
-                holder: held.map(|(holder, _)| holder),
+                holder,
+                object,
             }
         };
-        Ok(active.into_iter().map(session).collect())
+        let active = active.into_iter().map(session).collect();
+        // A session of another account may be one that waits: counted once.
+        Ok(Sample { active, hidden: unseen.max(unseen_rows) })
+    }
+
+    /// The value of a status variable.
+    fn number(&mut self, variable: &str) -> mysql::Result<u64> {
+        Ok(self.conn.query_first::<(String, u64), _>(variable)?.map_or(0, |(_, value)| value))
     }
 }
 
 impl WaitReader for MysqlWaits {
-    fn read(&mut self) -> Result<Vec<ActiveSession>> {
+    fn read(&mut self) -> Result<Sample> {
         self.ask().map_err(|e| self.target.refusal("ask for the sessions of", e))
+    }
+
+    fn remedy(&self) -> String {
+        if self.privileged {
+            "set performance_schema = ON in the server's option file, restart the server, and repeat"
+                .to_owned()
+        } else {
+            "as an administrator, run GRANT PROCESS ON *.* TO this account, and repeat".to_owned()
+        }
     }
 }

@@ -82,7 +82,7 @@ fn who_waits_for_whom_and_for_which_page_is_seen() {
     let mut reader = database.instance().wait_reader().unwrap().unwrap();
     let mut seen = Vec::new();
     until("a session that waits", || {
-        seen = reader.read().unwrap();
+        seen = reader.read().unwrap().active;
         seen.iter().any(|session| session.holder.is_some())
     });
     holder.query_drop("COMMIT").unwrap();
@@ -90,5 +90,37 @@ fn who_waits_for_whom_and_for_which_page_is_seen() {
     let session = seen.iter().find(|session| session.holder.is_some()).unwrap();
     assert!(session.wait == "Lock:row" && session.statement == pay, "{session:?}");
     let object = session.object.as_ref().unwrap();
-    assert!(object.starts_with("iolite.tproc_c_warehouse index PRIMARY page "), "{session:?}");
+    assert_eq!(object.table, "iolite.tproc_c_warehouse index PRIMARY", "{session:?}");
+    assert!(object.page.is_some() && object.row.is_some(), "{session:?}");
+}
+
+#[test]
+fn sessions_hidden_from_an_account_are_counted_until_it_may_see_them() {
+    use ::mysql::prelude::Queryable;
+    let Some(server) = Server::start(&Options::default()) else { return };
+    server.ask("CREATE USER weak@localhost IDENTIFIED BY 'secret'; GRANT ALL ON iolite.* TO weak@localhost");
+    let mut others = ::mysql::Conn::new(::mysql::Opts::from_url(&server.started.url).unwrap()).unwrap();
+    let number: u64 = others.query_first("SELECT CONNECTION_ID()").unwrap().unwrap();
+    let sleeping = std::thread::spawn(move || others.query_drop("SELECT SLEEP(600)"));
+    let asleep = format!(
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {number} AND STATE = 'User sleep'"
+    );
+    until("a session that executes something", || server.count(&asleep) == 1);
+    let url = server.url(&format!("root:{}", server.password()), "weak:secret");
+    let instance = || open(&DatabaseUrl::parse(&url).unwrap(), Durability::AsConfigured).unwrap().instance();
+    let mut reader = instance().wait_reader().unwrap().unwrap();
+    // The client that asked before may still be on its way out.
+    let mut seen = iolite_db::Sample::default();
+    until("one hidden session", || {
+        seen = reader.read().unwrap();
+        seen.hidden == 1
+    });
+    assert!(seen.active.is_empty(), "{seen:?}");
+    assert!(reader.remedy().contains("GRANT PROCESS ON *.*"), "{}", reader.remedy());
+    server.ask("GRANT PROCESS ON *.* TO weak@localhost");
+    let seen = instance().wait_reader().unwrap().unwrap().read().unwrap();
+    server.ask(&format!("KILL {number}"));
+    assert!(sleeping.join().unwrap().is_err());
+    assert_eq!((seen.active.len(), seen.hidden), (1, 0), "{seen:?}");
+    assert_eq!(seen.active[0].statement, "SELECT SLEEP(600)");
 }

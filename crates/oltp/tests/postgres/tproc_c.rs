@@ -68,7 +68,7 @@ fn who_waits_for_whom_and_for_which_page_is_seen() {
     let mut reader = database.instance().wait_reader().unwrap().unwrap();
     let mut seen = Vec::new();
     until("a session that waits", || {
-        seen = reader.read().unwrap();
+        seen = reader.read().unwrap().active;
         seen.iter().any(|session| session.holder.is_some() && session.object.is_some())
     });
     holder.batch_execute("COMMIT").unwrap();
@@ -77,5 +77,36 @@ fn who_waits_for_whom_and_for_which_page_is_seen() {
     assert!(session.wait.starts_with("Lock:") && session.statement == pay, "{session:?}");
     assert!(session.holder.as_ref().unwrap().contains("UPDATE"), "{session:?}");
     let object = session.object.as_ref().unwrap();
-    assert!(object.starts_with("iolite_tproc_c.warehouse page 0 row "), "{session:?}");
+    assert_eq!((object.table.as_str(), object.page), ("iolite_tproc_c.warehouse", Some(0)), "{session:?}");
+    assert!(object.row.is_some(), "{session:?}");
+    let rows = server.number("SELECT count(*) FROM iolite_tproc_c.warehouse WHERE ctid::text LIKE '(0,%'");
+    assert_eq!(reader.rows_in(&object.table, 0), Some(rows));
+    assert_eq!(reader.rows_in("iolite_tproc_c.warehouse_of_none", 0), None);
+}
+
+#[test]
+fn sessions_hidden_from_a_role_are_counted_until_it_may_see_them() {
+    let Some(server) = Server::start() else { return };
+    server.psql("CREATE ROLE weak LOGIN");
+    let connect = || ::postgres::Client::connect(&server.url, ::postgres::NoTls).unwrap();
+    let mut sessions = [connect(), connect()];
+    sessions[0].batch_execute("BEGIN; LOCK TABLE pg_description IN ACCESS EXCLUSIVE MODE").unwrap();
+    let [mut holder, mut waiting] = sessions;
+    let statement = "SELECT count(*) FROM pg_description";
+    let waiter = std::thread::spawn(move || waiting.batch_execute(statement).unwrap());
+    until("a session that waits", || server.number("SELECT count(*) FROM pg_locks WHERE NOT granted") == 1);
+    let url = server.url.replacen("iolite@", "weak@", 1);
+    let instance = || open(&DatabaseUrl::parse(&url).unwrap(), Durability::AsConfigured).unwrap().instance();
+    let mut reader = instance().wait_reader().unwrap().unwrap();
+    let seen = reader.read().unwrap();
+    assert_eq!((seen.active.len(), seen.hidden), (0, 2), "{seen:?}");
+    assert!(reader.remedy().contains("GRANT pg_read_all_stats TO weak"), "{}", reader.remedy());
+    server.psql("GRANT pg_monitor TO weak");
+    let seen = instance().wait_reader().unwrap().unwrap().read().unwrap();
+    holder.batch_execute("ROLLBACK").unwrap();
+    waiter.join().unwrap();
+    assert_eq!((seen.active.len(), seen.hidden), (1, 0), "{seen:?}");
+    let session = &seen.active[0];
+    assert_eq!((session.wait.as_str(), session.statement.as_str()), ("Lock:relation", statement));
+    assert!(session.holder.as_ref().unwrap().contains("LOCK TABLE"), "{session:?}");
 }

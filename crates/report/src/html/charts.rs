@@ -26,7 +26,8 @@ const OF_PTS: [PlotKind; 3] = [PlotKind::PtsConvergence, PlotKind::PtsVerificati
 const OF_RUNS: [PlotKind; 2] = [PlotKind::Compare, PlotKind::Trend];
 
 /// Charts of what was sampled meanwhile.
-const SAMPLED: [PlotKind; 4] = [PlotKind::Cpu, PlotKind::Devices, PlotKind::Pressure, PlotKind::Memory];
+const SAMPLED: [PlotKind; 5] =
+    [PlotKind::Waits, PlotKind::Cpu, PlotKind::Devices, PlotKind::Pressure, PlotKind::Memory];
 
 /// The charts of all runs; the reason where nothing can be drawn.
 pub(super) fn charts(runs: &[Run]) -> Markup {

@@ -17,6 +17,7 @@ mod repeats;
 mod source;
 mod svg;
 mod terminal;
+mod waits;
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use iolite_stats::{Histogram, PhaseResult, Point};
 use super::axis::Axis;
 use super::chart::{Chart, Panel, Series};
 use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, cut, released, values};
-use super::{database, heatmap, load, percentiles, pts, readings, repeats};
+use super::{database, heatmap, load, percentiles, pts, readings, repeats, waits};
 
 /// Buckets of a histogram per power of ten.
 const BUCKETS: f64 = 20.0;
@@ -46,6 +46,8 @@ pub enum PlotKind {
     Pressure,
     /// Memory of the host over the course of the run.
     Memory,
+    /// Active sessions of a database by wait over the course of the run.
+    Waits,
     /// SNIA's specification: figures of every block size by round.
     PtsConvergence,
     /// SNIA's specification: the measurement windows with their bounds.
@@ -72,6 +74,7 @@ impl PlotKind {
             PlotKind::Devices => "devices",
             PlotKind::Pressure => "pressure",
             PlotKind::Memory => "memory",
+            PlotKind::Waits => "waits",
             PlotKind::PtsConvergence => "pts-convergence",
             PlotKind::PtsVerification => "pts-verification",
             PlotKind::PtsSaturation => "pts-saturation",
@@ -132,6 +135,7 @@ fn recorded(runs: &[Run], kind: PlotKind) -> Option<Drawn> {
         PlotKind::Devices => readings::devices(runs),
         PlotKind::Pressure => readings::pressure(runs),
         PlotKind::Memory => readings::memory(runs),
+        PlotKind::Waits => waits::waits(runs),
         PlotKind::PtsConvergence => pts::convergence(runs),
         PlotKind::PtsVerification => pts::verification(runs),
         PlotKind::PtsSaturation => pts::saturation(runs),

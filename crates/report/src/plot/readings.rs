@@ -13,7 +13,7 @@ const DEVICES: usize = 4;
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// One line over time, and the panel it belongs to.
-struct Line {
+pub(super) struct Line {
     panel: usize,
     series: Series,
     points: Vec<(f64, f64)>,
@@ -110,7 +110,7 @@ pub(super) fn memory(runs: &[Run]) -> Drawn {
     drawn("Memory", about, &["MiB of the page cache", "MiB available"], lines)
 }
 
-fn line(run: &Run, panel: usize, name: String, points: Vec<(f64, f64)>) -> Line {
+pub(super) fn line(run: &Run, panel: usize, name: String, points: Vec<(f64, f64)>) -> Line {
     Line { panel, series: Series { run: run.info.id.0.clone(), name }, points }
 }
 
@@ -131,7 +131,7 @@ fn gauge(readings: &[Reading], name: &str, unit: f64) -> Vec<(f64, f64)> {
 }
 
 /// Panels of the lines that have points; a series whose name is in several panels is one.
-fn drawn(title: &'static str, about: &'static str, panels: &[&str], lines: Vec<Line>) -> Drawn {
+pub(super) fn drawn(title: &'static str, about: &'static str, panels: &[&str], lines: Vec<Line>) -> Drawn {
     let lines: Vec<Line> = lines.into_iter().filter(|line| line.points.len() > 1).collect();
     let mut series: Vec<Series> = Vec::new();
     for line in &lines {

@@ -61,6 +61,9 @@ fn sampled(run: &mut Run, second: u64) {
             values: values.iter().map(|(name, value)| ReadingValue::counter(*name, *value)).collect(),
         }));
     };
+    read("waits", "", &[("observed_seconds", at)]);
+    read("waits", "CPU", &[("session_seconds", 0.5 * at)]);
+    read("waits", "IO:WALSync", &[("session_seconds", 0.2 * at * at)]);
     read("cpu", "", &[("user_seconds", at), ("system_seconds", 0.5 * at)]);
     read("pressure", "io", &[("some_seconds", 0.25 * at)]);
     read("memory", "", &[("dirty_bytes", 1e8 + 1e6 * at), ("available_bytes", 8e9)]);
@@ -155,6 +158,7 @@ fn every_kind_is_drawn_as_before() {
         ("devices", PlotKind::Devices),
         ("pressure", PlotKind::Pressure),
         ("memory", PlotKind::Memory),
+        ("waits", PlotKind::Waits),
     ] {
         let chart = chart(&runs, kind).unwrap();
         let drawn = chart.panels.iter().map(|panel| panel.lines.len() + panel.cells.len());

@@ -10,6 +10,7 @@
 //! | `phase` | null, or one as in a run |
 //! | `total` | null where nothing completed, or reads and sets as one kind: `kinds`, `processes`, `operations`, `iops`, `response_ns` (`mean`, `p50`, `p95`, `p99`, `p99_9`, `max`, as in a run), `perftools_response_ns` (elapsed time × processes / operations) |
 //! | `used` | null, or what the operations took over the phase, ramp and end included: `observed_ns`, `data_device` and `log_device` (null, or `reads`, `read_bytes`, `writes`, `written_bytes`, `flushes`: everybody's on it), `database` (its own count of `data_reads`, `data_read_bytes`, `data_writes`, `data_write_bytes`, `data_syncs`, `log_writes`, `log_write_bytes`, `log_syncs`; null where it does not count), `writer_active_ns`, `tool_cpu_ns`, `host_cpu_ns`, `ratios` |
+//! | `waits` | null, or as in a phase of TPROC-C |
 //! | `used.ratios` | physical operations for each logical one, ramp and end included: `device_reads_per_read`, `database_reads_per_read`, `device_reads_per_set` (without block reads), `cached_share` (of block reads, at least), `device_writes_per_set`, `device_written_bytes_per_set`, `database_writes_per_set`, `log_bytes_per_set`, `log_bytes_per_commit`, `log_writes_per_commit`, `log_syncs_per_commit` (the log's by the database's count, else by its own device's), `device_flushes_per_commit`; and shares: `writer_active`, `tool_of_host_cpu`, `tool_cpus` (1: one CPU all the time) |
 
 use iolite_model::{DatabaseFacts, DatabaseUse, Nanos, OpKind, Physical};
@@ -39,6 +40,7 @@ pub fn json(report: &RanReport) -> Value {
         "phase": report.phase.as_ref().map(phase_json),
         "total": report.phase.as_ref().and_then(Total::of).map(|all| total(&all)),
         "used": used.map(|used| took(used, report.phase.as_ref())),
+        "waits": report.waits,
         "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
         "ending": shared::ending(&report.ending),
     })

@@ -1,14 +1,14 @@
 //! What `iolite ranread`, `ranwrite` and `ranio` print of a run: the database, PerfTools' two lines, the figures, and
 //! physical against logical.
 
-use iolite_model::{Calibration, DatabaseFacts, DatabaseUse, Ending, OpKind, RunInfo, Warning};
+use iolite_model::{Calibration, DatabaseFacts, DatabaseUse, Ending, OpKind, RunInfo, WaitsFound, Warning};
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
 use crate::run::{asked, came};
 use crate::styler::{Emphasis, Style, Styler};
 use crate::text::filled;
-use crate::{answer, machine, words};
+use crate::{answer, machine, waits, words};
 
 mod database;
 mod export;
@@ -43,6 +43,8 @@ pub struct RanReport {
     pub phase: Option<PhaseResult>,
     /// What the operations took.
     pub used: Option<DatabaseUse>,
+    /// What its sessions waited for, where the database shows that.
+    pub waits: Option<WaitsFound>,
     /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// How the run ended.
@@ -58,6 +60,7 @@ impl RanReport {
             facts: run.databases.values().next().cloned(),
             phase: run.phases.first().cloned(),
             used: run.database_use.values().next().cloned(),
+            waits: run.phases.first().and_then(|phase| run.of_phase(phase.info.index)),
             warnings: run.warnings.clone(),
             ending: crate::document::ending(run),
         }
@@ -74,6 +77,7 @@ pub fn text(report: &RanReport, style: Style) -> String {
         phase.and_then(Total::of).map_or(String::new(), |total| total.text(styler)),
         phase.map_or(String::new(), |phase| came(phase, false, styler)),
         compared(report, styler),
+        report.waits.as_ref().map_or(String::new(), |found| waits::section(found, styler)),
         legend(report, styler),
         answer::warnings(&report.warnings, styler),
         answer::ended(&report.ending, "this", styler),

@@ -63,6 +63,7 @@ fn report(phase: PhaseResult, used: DatabaseUse) -> RanReport {
         facts: Some(facts()),
         phase: Some(phase),
         used: Some(used),
+        waits: None,
         warnings: Vec::new(),
         ending: Ending::Completed,
     }
@@ -611,6 +612,7 @@ fn the_keys_are_a_promise() {
     .used.ratios.writer_active
     .used.tool_cpu_ns
     .used.writer_active_ns
+    .waits
     .warnings
     ");
 }

@@ -11,7 +11,7 @@
 //! | `phases[].tpm` | commits and rollbacks per minute by the server's counter; null where it counts none |
 //! | `phases[].counted` | null, or over the whole phase: `orders` (gained by the districts' counter), `new_orders` (committed by this program), `server_transactions`, `committed`, `rolled_back`, `deadlocks` (each repeated), `skipped_deliveries` |
 //! | `phases[].used` | null, or as in a run of RanIO, without `ratios` |
-//! | `phases[].waits` | null, or what sessions waited for, sampled: `samples`, `interval`, `observed`, `cost` (of a sample), `waits`, `objects` (lists: `name`, `sessions`), `statements` (list: `statement`, `sessions`, `wait`), `blockers` (list: `waiting`, `holder`, `object`, `sessions`), `failure`; `sessions` are averages over all samples, times nanoseconds |
+//! | `phases[].waits` | null, or what sessions waited for, sampled: `samples`, `interval`, `observed`, `cost` (of a sample), `hidden` (sessions at least that the account could not see, and that the averages leave out), `remedy` (null, or what makes them visible), `waits`, `objects` (lists: `name`, `sessions`), `pages` (list: `table`, `page`, `sessions`, `rows` (waited for at the same moment, at most), `rows_in_page`, `advice`), `statements` (list: `statement`, `sessions`, `wait`), `blockers` (list: `waiting`, `holder`, `object`, `sessions`), `failure`; `sessions` are averages over all samples, times nanoseconds |
 //! | `knee` | null, or of a sweep over the number of users, as in a check |
 //! | `verdict` | null, or as in a check |
 //! | `repeats` | null, or of several runs with the same users: `runs`, `nopm_mean`, `nopm_half_width` (95 %, between runs), `nopm_min`, `nopm_max`, `nopm_deviation` |

@@ -18,5 +18,5 @@ pub use own::CheckDatabase;
 pub use ran::RanDatabase;
 pub use storage::DatabaseStorage;
 pub use tproc_c::TprocCSite;
-pub use waits::WaitsWatch;
+pub use waits::{WaitSampling, WaitsWatch};
 pub use write_watch::DatabaseWrites;

@@ -10,6 +10,7 @@ use iolite_suites::{Nothing, Procedure, small_database};
 use super::ask::{is_standby, warn_of_copies};
 use super::site::{Record, Site, settle};
 use super::storage::DatabaseStorage;
+use super::waits::WaitSampling;
 use crate::drive::{Environment, no_database};
 use crate::session::Session;
 use crate::writes::WriteLimits;
@@ -47,7 +48,7 @@ impl RanDatabase {
         let storage = DatabaseStorage::find(&url, instance.as_ref())?;
         let limits = WriteLimits::default();
         let engine = description.instance.engine.clone();
-        let site = Site { engine, instance, storage, durability: settings.durability, limits };
+        let site = Site { engine, instance, storage, durability: settings.durability, limits, waits: None };
         Ok(RanDatabase { url, database, description, client_timed, timed_by, sizes, site })
     }
 
@@ -55,6 +56,15 @@ impl RanDatabase {
     pub fn held_to(mut self, limits: WriteLimits) -> RanDatabase {
         self.site.limits = limits;
         self
+    }
+
+    /// The same with its sessions sampled as asked.
+    ///
+    /// # Errors
+    /// [`iolite_db::Error::Unsupported`]: the database does not show its sessions.
+    pub fn sampling_waits(mut self, asked: WaitSampling) -> anyhow::Result<RanDatabase> {
+        self.site.waits = asked.interval(self.site.instance.as_ref())?;
+        Ok(self)
     }
 
     /// Its URL.
@@ -128,7 +138,6 @@ impl RanDatabase {
         let record = Record {
             facts: Some(facts),
             counts_block_reads: self.database.counts_block_reads(),
-            samples_waits: false,
             writes: task.operation.writes(),
         };
         let as_task = Task::Database(task.clone());
@@ -172,6 +181,6 @@ impl<P: Procedure<Preparation = Nothing>> Environment<P> for &RanDatabase {
     }
 }
 
-/// Sessions that this program has beside those of its jobs: counters are read over one, and what is asked before and after a
-/// run over another.
-const OWN_SESSIONS: u32 = 2;
+/// Sessions that this program has beside those of its jobs: counters are read over one, waits over another, and what is asked
+/// before and after a run over a third.
+const OWN_SESSIONS: u32 = 3;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
-use iolite_db::{Description, Instance, WAIT_INTERVAL, WaitSampler, Waited};
+use iolite_db::{Description, Instance, WaitSampler, Waited};
 use iolite_engine::{Control, Outcome};
 use iolite_model::{Bytes, Concluded, DatabaseFacts, Durability, Ending, Event, Sink, Task, Warning};
 use iolite_suites::{DatabaseState, database_warnings};
@@ -14,6 +14,7 @@ use super::ask::ANSWER;
 use super::counted::Counted;
 use super::probes;
 use super::storage::DatabaseStorage;
+use super::waits::{advised, hidden};
 use super::write_watch::{RunningWatch, WriteWatch};
 use crate::ending::describe;
 use crate::events::Events;
@@ -33,6 +34,8 @@ pub(super) struct Site {
     pub(super) durability: Durability,
     /// What the user allows to be written.
     pub(super) limits: WriteLimits,
+    /// Time between two samples of what its sessions wait for; `None` to sample none.
+    pub(super) waits: Option<Duration>,
 }
 
 /// What is recorded of a phase besides its intervals.
@@ -44,8 +47,6 @@ pub(super) struct Record {
     pub(super) counts_block_reads: bool,
     /// Whether it writes.
     pub(super) writes: bool,
-    /// Whether its sessions are sampled for what they wait for.
-    pub(super) samples_waits: bool,
 }
 
 impl Site {
@@ -58,12 +59,12 @@ impl Site {
         record: Record,
         work: impl FnOnce(u32, Clock, &Control, &mut Events) -> anyhow::Result<Outcome>,
     ) {
-        let Site { engine, instance, storage, durability, limits } = self;
+        let Site { engine, instance, storage, durability, limits, waits } = self;
         // One that can't be asked now will say so in the phase.
         let (asked, commits) = (instance.clone(), *durability);
         let before = session.patiently(ANSWER, move || asked.describe(commits)).ok().and_then(Result::ok);
         let mut lock_waits = Vec::new();
-        let (mut watched, name) = (None, task.name().to_owned());
+        let (mut watched, mut unseen, name) = (None, None, task.name().to_owned());
         let watch =
             record.writes.then(|| WriteWatch::new(storage, instance, *limits, session.left_to_write()));
         let phase = session.phase_by(task, |number, clock, control, events| {
@@ -74,9 +75,7 @@ impl Site {
             let latest = counted.latest();
             latest.into_iter().for_each(|latest| events.watch(probes::counters(engine.clone(), latest)));
             let watch = watch.map(|watch| watch.start(control.clone(), number));
-            // A server that does not show its sessions to this user is measured without.
-            let reader = instance.wait_reader().ok().flatten().filter(|_| record.samples_waits);
-            let sampler = reader.and_then(|reader| WaitSampler::start(reader, WAIT_INTERVAL));
+            let sampler = waits.and_then(|interval| sample(instance.as_ref(), interval, &mut unseen));
             sampler.iter().for_each(|sampler| events.watch(probes::waits(sampler.times())));
             let probe = storage.probe();
             let done = work(number, clock, control, events);
@@ -92,12 +91,13 @@ impl Site {
                 // The server's count of its reads leaves out those of this run.
                 (used.database.data_reads, used.database.data_read_bytes) = (None, None);
             }
-            let waits = sampler.and_then(WaitSampler::finish);
+            let waits = sampler.and_then(WaitSampler::finish).map(advised);
             // What they have read last stays to be read: these are the values at the phase's end.
             [probes::DATABASE, probes::WAITS].into_iter().for_each(|probe| events.unwatch(probe));
             events.event(&Event::DatabaseUse(Box::new(used)));
             if let Some(waits) = &waits {
                 events.conclude(Concluded::of_phase(number, waits));
+                unseen = hidden(waits);
             }
             let outcome = done.unwrap_or_else(|error| Outcome::nothing(Ending::Failed(describe(&error))));
             Ok((outcome, Some(cache)))
@@ -109,7 +109,7 @@ impl Site {
             }
         }
         let warnings = self.warnings(session, phase, before.as_ref(), &lock_waits);
-        warnings.into_iter().for_each(|warning| session.warn(warning));
+        unseen.into_iter().chain(warnings).for_each(|warning| session.warn(warning));
     }
 
     /// Warnings about a phase that has ended, whatever the workload; `before` is what the database was when it began.
@@ -148,6 +148,18 @@ impl Site {
         let asked = patiently(session.control, ANSWER, move || instance.describe(durability));
         let Ok(Ok(later)) = asked else { return Vec::new() };
         before.changes(&later)
+    }
+}
+
+/// Begins to sample the sessions. A server that can't be asked for them is measured without, which is a warning; one that does not show
+/// them is none.
+fn sample(instance: &dyn Instance, interval: Duration, unseen: &mut Option<Warning>) -> Option<WaitSampler> {
+    match instance.wait_reader() {
+        Ok(reader) => WaitSampler::start(reader?, interval),
+        Err(error) => {
+            *unseen = Some(Warning::LeftOut { what: "waits".into(), why: error.to_string() });
+            None
+        }
     }
 }
 

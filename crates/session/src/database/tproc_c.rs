@@ -13,6 +13,7 @@ use iolite_suites::{Nothing, Procedure, SingleStep};
 use super::ask::warn_of_copies;
 use super::site::{Record, Site, settle};
 use super::storage::DatabaseStorage;
+use super::waits::WaitSampling;
 use crate::drive::{Environment, no_database};
 use crate::patience::GaveUp;
 use crate::session::Session;
@@ -41,7 +42,8 @@ impl TprocCSite {
         let description = instance.describe(durability)?;
         let storage = DatabaseStorage::find(&url, instance.as_ref())?;
         let engine = description.engine.clone();
-        let site = Site { engine, instance, storage, durability, limits: WriteLimits::default() };
+        let site =
+            Site { engine, instance, storage, durability, limits: WriteLimits::default(), waits: None };
         let kinds = tproc_c::kinds()?;
         Ok(TprocCSite { url, database, layout, description, kinds, site })
     }
@@ -50,6 +52,15 @@ impl TprocCSite {
     pub fn held_to(mut self, limits: WriteLimits) -> TprocCSite {
         self.site.limits = limits;
         self
+    }
+
+    /// The same with its sessions sampled as asked.
+    ///
+    /// # Errors
+    /// [`iolite_db::Error::Unsupported`]: the database does not show its sessions.
+    pub fn sampling_waits(mut self, asked: WaitSampling) -> anyhow::Result<TprocCSite> {
+        self.site.waits = asked.interval(self.site.instance.as_ref())?;
+        Ok(self)
     }
 
     /// Number of warehouses and the reduction of their contents.
@@ -98,8 +109,7 @@ impl TprocCSite {
         warn_of_copies(session, self.site.instance.as_ref(), "the transactions of users");
         let database = self.database.clone();
         settle(session, move || database.settle())?;
-        let record =
-            Record { counts_block_reads: true, samples_waits: true, writes: true, ..Record::default() };
+        let record = Record { counts_block_reads: true, writes: true, ..Record::default() };
         self.site.phase(session, Task::TprocC(task.clone()), record, |number, clock, control, events| {
             let phase = tproc_c::run(&self.database, task, number, clock, control, events)?;
             if let Some(counted) = &phase.counted {

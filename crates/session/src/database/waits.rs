@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use iolite_db::{DatabaseUrl, WaitSampler};
-use iolite_model::{Concluded, Durability, Nanos, Storage};
+use iolite_db::{DatabaseUrl, Instance, WAIT_INTERVAL, WaitSampler};
+use iolite_model::{Concluded, Durability, Nanos, Storage, WaitsFound, Warning};
 use iolite_oltp::tproc_c;
-use iolite_suites::SingleStep;
+use iolite_suites::{SingleStep, hot_page_advice};
 
 use super::probes;
 use super::storage::DatabaseStorage;
@@ -41,6 +41,52 @@ impl WaitsWatch {
     }
 }
 
+/// Whether, and how often, the active sessions of a database are sampled while phases run in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WaitSampling {
+    /// At the default interval, if the database shows its sessions.
+    #[default]
+    WhereShown,
+    /// At this interval.
+    Every(Nanos),
+    /// Not at all.
+    Off,
+}
+
+impl WaitSampling {
+    /// Time between two samples; `None` for no samples.
+    ///
+    /// # Errors
+    /// [`iolite_db::Error::Unsupported`]: an interval was asked for, and this database does not show its sessions.
+    pub(super) fn interval(self, instance: &dyn Instance) -> iolite_db::Result<Option<Duration>> {
+        match self {
+            WaitSampling::WhereShown => Ok(Some(WAIT_INTERVAL)),
+            WaitSampling::Off => Ok(None),
+            WaitSampling::Every(interval) => match instance.wait_reader() {
+                Ok(None) => Err(iolite_db::Error::Unsupported {
+                    database: "this database",
+                    what: "report wait events",
+                    remedy: "only PostgreSQL, MariaDB and MySQL can; omit --waits",
+                }),
+                // One that can't be asked now is asked again in the phase, which warns.
+                Ok(Some(_)) | Err(_) => Ok(Some(Duration::from_nanos(interval.0))),
+            },
+        }
+    }
+}
+
+/// What was found, with what would reduce the waits for pages.
+pub(super) fn advised(mut found: WaitsFound) -> WaitsFound {
+    found.pages.iter_mut().for_each(|page| page.advice = Some(hot_page_advice(page)));
+    found
+}
+
+/// The warning that sessions were hidden, if some were.
+pub(super) fn hidden(found: &WaitsFound) -> Option<Warning> {
+    let remedy = found.remedy.clone()?;
+    Some(Warning::HiddenSessions { sessions: found.hidden, remedy })
+}
+
 /// Watches for the time of the step, or until the user interrupts, and records what was seen.
 impl Environment<SingleStep<Nanos>> for WaitsWatch {
     fn prepare(
@@ -56,8 +102,9 @@ impl Environment<SingleStep<Nanos>> for WaitsWatch {
         session.pause(time);
         let found = sampler.finish();
         session.events().unwatch(probes::WAITS);
-        let Some(found) = found else { bail!("{} has stopped responding", self.url) };
+        let Some(found) = found.map(advised) else { bail!("{} has stopped responding", self.url) };
         session.conclude(Concluded::of(&found));
+        hidden(&found).into_iter().for_each(|warning| session.warn(warning));
         match found.failure {
             Some(failure) => bail!(failure),
             None => Ok(()),
