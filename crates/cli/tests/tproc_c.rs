@@ -209,7 +209,7 @@ fn hidden_sessions_are_a_warning_with_its_remedy() {
 }
 
 #[test]
-fn sampling_of_waits_is_an_option() {
+fn options_that_a_database_cannot_follow_are_refused() {
     let subject = Subject::sqlite();
     subject.build();
     for (interval, message) in [("50ms", "cannot report wait events"), ("10us", "at least 1ms")] {
@@ -218,6 +218,13 @@ fn sampling_of_waits_is_an_option() {
         assert!(stderr(&refused).contains(message), "{}", stderr(&refused));
     }
     subject.done(&[&SHORT[..], &["--waits", "off"]].concat());
+    let spread = subject.output(&[&SHORT[..], &["--spread-warehouse"]].concat());
+    assert_eq!(spread.status.code(), Some(2));
+    assert!(stderr(&spread).contains("--spread-warehouse needs PostgreSQL"), "{}", stderr(&spread));
+}
+
+#[test]
+fn waits_are_sampled_as_often_as_asked_for() {
     let Some(subject) = Subject::server("postgres") else { return };
     subject.build();
     let waits = |value| {

@@ -25,6 +25,9 @@ pub struct TprocCTask {
     pub keying_thinking: bool,
     /// Each transaction is a call of a procedure in the server; otherwise a sequence of statements.
     pub procedures: bool,
+    /// Each row of the table of warehouses is in a page of its own.
+    #[serde(default)]
+    pub spread_warehouse: bool,
     /// Transactions per second that arrive at random over all users (open loop); `None` in a closed loop.
     pub rate: Option<Iops>,
     /// What ends the phase.

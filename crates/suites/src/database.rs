@@ -271,6 +271,7 @@ mod tests {
             cache: Cache::default(),
             errors: Vec::new(),
             stuck: Vec::new(),
+            spread_warehouse: false,
             rate: None,
             verified: None,
         };

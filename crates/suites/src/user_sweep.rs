@@ -175,6 +175,7 @@ mod tests {
             all_warehouses: false,
             keying_thinking: false,
             procedures: true,
+            spread_warehouse: false,
             rate: None,
             stop: Stop { runtime: Some(Nanos(10 * SECOND)), ..Stop::default() },
             ramp: Nanos(0),

@@ -20,6 +20,9 @@ Examples:
   The same with statements sent by the client; an open loop of 500 transactions per second:
       iolite tproc-c run --db postgres://me@localhost/bench --users 8 --client-side
       iolite tproc-c run --db postgres://me@localhost/bench --users 64 --rate 500
+  The same with one warehouse row per page, to compare:
+      iolite tproc-c run --db postgres://me@localhost/bench --users 8 --spread-warehouse
+      iolite results compare latest~1 latest
   Increase the number of virtual users until throughput stops growing, with a verdict:
       iolite tproc-c sweep --db postgres://me@localhost/bench --users 1,2,4,8,16,32
   Check that no order was lost, for example after a crash:
@@ -172,6 +175,11 @@ pub(crate) struct LoadArgs {
     /// Use a random warehouse for each transaction instead of the user's home warehouse
     #[arg(long)]
     pub(crate) all_warehouses: bool,
+
+    /// Rebuild the table of warehouses before the run with one row per page (PostgreSQL: filler column and fillfactor; MariaDB and
+    /// MySQL: one partition per warehouse), or as built without this option; see docs/study-hot-page.md
+    #[arg(long)]
+    pub(crate) spread_warehouse: bool,
 
     /// Keep TPC-C's keying and thinking times: about 20 seconds between the transactions of a user
     #[arg(long)]

@@ -36,6 +36,10 @@ pub(super) fn open(
     let (durability, waits) = (load.durability, load.waits.sampling());
     let open = move || TprocCSite::open(url, durability)?.sampling_waits(waits);
     let site = answered(control, open).map_err(refused)?;
+    if load.spread_warehouse && !site.spreads_warehouses() {
+        let message = "--spread-warehouse needs PostgreSQL, MariaDB or MySQL: SQLite has one writer at a time, which waits for no page";
+        return Err(UsageError::new(message).into());
+    }
     match site.free_sessions() {
         Some(free) if free < users => {
             let message = format!(
@@ -89,6 +93,7 @@ pub(super) fn task(site: &TprocCSite, load: &LoadArgs, extent: Extent) -> TprocC
         all_warehouses: load.all_warehouses,
         keying_thinking: load.keying_thinking,
         procedures: site.has_procedures() && !load.client_side,
+        spread_warehouse: load.spread_warehouse,
         rate: extent.rate,
         stop: Stop { runtime: Some(extent.duration), ..Stop::default() },
         ramp: extent.ramp,

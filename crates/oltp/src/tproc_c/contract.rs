@@ -152,6 +152,27 @@ pub trait Database: Send + Sync {
     /// [`Error::Foreign`], [`Error::Engine`].
     fn purge(&self) -> Result<()>;
 
+    /// Whether the rows of the table of warehouses can be spread over pages.
+    fn spreads_warehouses(&self) -> bool {
+        false
+    }
+
+    /// Rebuilds the table of warehouses with one row per page, or as it was built; nothing if it is so already. Waits for sessions
+    /// that use the table.
+    ///
+    /// # Errors
+    /// [`Error::Engine`]; [`Error::Unsupported`] unless it [spreads them](Database::spreads_warehouses).
+    fn spread_warehouses(&self, spread: bool) -> Result<()> {
+        match spread {
+            false => Ok(()),
+            true => Err(Error::Unsupported {
+                database: "this database",
+                what: "spread the rows of warehouses over pages",
+                remedy: "it has one writer at a time, which waits for no page; use PostgreSQL or MariaDB",
+            }),
+        }
+    }
+
     /// The same start for each run: everything committed is in the data files, statistics are up to date.
     ///
     /// # Errors

@@ -35,6 +35,7 @@ fn task(layout: Layout, users: u32, transactions: u64) -> TprocCTask {
         all_warehouses: false,
         keying_thinking: false,
         procedures: false,
+        spread_warehouse: false,
         rate: None,
         stop: Stop { operations: Some(transactions), ..Stop::default() },
         ramp: Nanos(0),

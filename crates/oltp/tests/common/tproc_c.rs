@@ -30,6 +30,7 @@ pub(crate) fn task(users: u32, transactions: u64, procedures: bool) -> TprocCTas
         all_warehouses: true,
         keying_thinking: false,
         procedures,
+        spread_warehouse: false,
         rate: None,
         stop: Stop { operations: Some(transactions), ..Stop::default() },
         ramp: Nanos(0),

@@ -67,6 +67,30 @@ fn a_server_killed_in_mid_run_has_kept_every_order() {
 }
 
 #[test]
+fn warehouses_are_spread_over_pages_and_put_back() {
+    let Some(server) = Server::start(&Options::default()) else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    let files = || {
+        let files = std::fs::read_dir(server.directory.path().join("data/iolite")).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with("tproc_c_warehouse") && name.ends_with(".ibd")).count()
+    };
+    assert_eq!(files(), 1);
+    for _ in 0..2 {
+        database.spread_warehouses(true).unwrap();
+        assert_eq!(files(), 2, "a tree each");
+    }
+    for procedures in [false, true] {
+        let phase = measured(&database, &task(2, 92, procedures));
+        assert_eq!(phase.outcome.ending, Ending::Completed);
+    }
+    assert_eq!(violated(database.as_ref()), Vec::<String>::new());
+    database.spread_warehouses(false).unwrap();
+    assert_eq!(files(), 1);
+}
+
+#[test]
 fn who_waits_for_whom_and_for_which_page_is_seen() {
     use ::mysql::prelude::Queryable;
     let Some(server) = Server::start(&Options::default()) else { return };

@@ -55,6 +55,28 @@ fn a_server_killed_in_mid_run_has_kept_every_order() {
 }
 
 #[test]
+fn warehouses_are_spread_over_pages_and_put_back() {
+    let Some(server) = Server::start() else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    let pages =
+        || server.number("SELECT count(DISTINCT (ctid::text::point)[0]) FROM iolite_tproc_c.warehouse");
+    let columns =
+        || server.number("SELECT count(*) FROM information_schema.columns WHERE table_name = 'warehouse'");
+    assert_eq!((pages(), columns()), (1, 9));
+    for _ in 0..2 {
+        database.spread_warehouses(true).unwrap();
+        assert_eq!((pages(), columns()), (2, 10));
+    }
+    let phase = measured(&database, &task(2, 92, true));
+    assert_eq!(phase.outcome.ending, Ending::Completed);
+    assert_eq!(violated(database.as_ref()), Vec::<String>::new());
+    assert_eq!(pages(), 2, "new versions of a row stay in its page");
+    database.spread_warehouses(false).unwrap();
+    assert_eq!((pages(), columns()), (1, 9));
+}
+
+#[test]
 fn who_waits_for_whom_and_for_which_page_is_seen() {
     let Some(server) = Server::start() else { return };
     let database = database(&server);

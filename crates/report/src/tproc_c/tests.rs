@@ -14,6 +14,7 @@ fn task(users: u32) -> Task {
         all_warehouses: false,
         keying_thinking: false,
         procedures: true,
+        spread_warehouse: false,
         rate: None,
         stop: Stop { runtime: Some(Nanos(60 * Nanos::SECOND.0)), ..Stop::default() },
         ramp: Nanos(0),

@@ -12,9 +12,10 @@ pub(super) fn transactions_of(task: &TprocCTask) -> String {
     let way = if task.procedures { "stored procedures" } else { "statements sent by the client" };
     let where_to =
         if task.all_warehouses { "a random warehouse per transaction" } else { "the user's home warehouse" };
+    let pages = if task.spread_warehouse { " with one warehouse row per page" } else { "" };
     let timing = if task.keying_thinking { "with" } else { "without" };
     format!(
-        "TPROC-C's five transactions as {way}, in {where_to} of {}, {timing} keying and thinking times",
+        "TPROC-C's five transactions as {way}, in {where_to} of {}{pages}, {timing} keying and thinking times",
         crate::styler::count(task.warehouses.into())
     )
 }

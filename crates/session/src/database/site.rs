@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use iolite_db::{Description, Instance, WaitSampler, Waited};
-use iolite_engine::{Control, Outcome};
+use iolite_engine::{Control, EngineError, Outcome};
 use iolite_model::{Bytes, Concluded, DatabaseFacts, Durability, Ending, Event, Sink, Task, Warning};
 use iolite_suites::{DatabaseState, database_warnings};
 use iolite_sys::clock::Clock;
@@ -159,6 +159,23 @@ fn sample(instance: &dyn Instance, interval: Duration, unseen: &mut Option<Warni
         Err(error) => {
             *unseen = Some(Warning::LeftOut { what: "waits".into(), why: error.to_string() });
             None
+        }
+    }
+}
+
+/// Rebuilds what a phase needs by `work`, for as long as it takes or the user wants.
+///
+/// # Errors
+/// It can't be rebuilt; [`EngineError::Interrupted`]; the thread that does it has died, which is a bug.
+pub(super) fn arrange(
+    session: &mut Session<'_>,
+    work: impl FnOnce() -> iolite_db::Result<()> + Send + 'static,
+) -> anyhow::Result<()> {
+    match patiently(session.control(), Duration::MAX, work) {
+        Ok(done) => Ok(done?),
+        Err(GaveUp::Interrupted) => Err(EngineError::Interrupted.into()),
+        Err(GaveUp::Late | GaveUp::Failed) => {
+            bail!("the thread that rebuilds a table has failed, which is a bug")
         }
     }
 }

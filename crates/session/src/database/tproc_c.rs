@@ -11,7 +11,7 @@ use iolite_oltp::tproc_c::{self, Database, Layout};
 use iolite_suites::{Nothing, Procedure, SingleStep};
 
 use super::ask::warn_of_copies;
-use super::site::{Record, Site, settle};
+use super::site::{Record, Site, arrange, settle};
 use super::storage::DatabaseStorage;
 use super::waits::WaitSampling;
 use crate::drive::{Environment, no_database};
@@ -78,6 +78,11 @@ impl TprocCSite {
         self.database.has_procedures()
     }
 
+    /// Whether the rows of warehouses can be spread over pages.
+    pub fn spreads_warehouses(&self) -> bool {
+        self.database.spreads_warehouses()
+    }
+
     /// The storage under the data.
     pub fn storage(&self) -> &Storage {
         &self.site.storage.storage
@@ -107,6 +112,8 @@ impl TprocCSite {
     fn measure(&self, session: &mut Session<'_>, task: &TprocCTask) -> anyhow::Result<()> {
         session.refuse_spent_allowance()?;
         warn_of_copies(session, self.site.instance.as_ref(), "the transactions of users");
+        let (database, spread) = (self.database.clone(), task.spread_warehouse);
+        arrange(session, move || database.spread_warehouses(spread))?;
         let database = self.database.clone();
         settle(session, move || database.settle())?;
         let record = Record { counts_block_reads: true, writes: true, ..Record::default() };

@@ -162,6 +162,27 @@ impl Database for TprocCMysql {
         done.map_err(|e| self.failed("remove TPROC-C from", e))
     }
 
+    fn spreads_warehouses(&self) -> bool {
+        true
+    }
+
+    /// A partition for each warehouse: each is a tree of its own, and so is its page.
+    fn spread_warehouses(&self, spread: bool) -> Result<()> {
+        let layout = self.layout()?;
+        let (_, mut conn) = self.instance.open()?;
+        let table = named(Table::Warehouse.name());
+        let failed = |e| self.failed("rebuild the table of warehouses of", e);
+        let sql = "SELECT COUNT(partition_name) FROM information_schema.partitions \
+                   WHERE table_schema = DATABASE() AND table_name = ?";
+        let partitions: u64 = conn.exec_first(sql, (&table,)).map_err(failed)?.unwrap_or(0);
+        let change = match spread {
+            _ if spread == (partitions > 0) => return Ok(()),
+            true => format!("PARTITION BY HASH (w_id) PARTITIONS {}", layout.warehouses),
+            false => "REMOVE PARTITIONING".to_owned(),
+        };
+        conn.query_drop(format!("ALTER TABLE {table} {change}")).map_err(failed)
+    }
+
     /// Statistics are renewed, and what transactions have left is purged; pages are written back as the server does it.
     fn settle(&self) -> Result<()> {
         let mut conn = self.instance.target().open()?;

@@ -20,6 +20,8 @@ use session::PostgresSession;
 const SCHEMA: &str = "iolite_tproc_c";
 /// The schema's comment.
 const MARK: &str = "created by iolite: TPROC-C";
+/// Column that makes the rows of warehouses large.
+const FILLER: &str = "w_filler";
 /// Bytes of rows that are sent at once.
 const CHUNK: usize = 256 << 10;
 
@@ -143,6 +145,32 @@ impl Database for TprocCPostgres {
         // Without CASCADE: what others have put there keeps the schema in place.
         sql += &format!("DROP TABLE IF EXISTS {SCHEMA}.{CATALOGUE}; DROP SCHEMA {SCHEMA}; COMMIT");
         client.batch_execute(&sql).map_err(|e| self.target.failed("remove TPROC-C from", e))
+    }
+
+    fn spreads_warehouses(&self) -> bool {
+        true
+    }
+
+    /// A filler column makes a row larger than the share of a page that the fillfactor allows, so that each page takes one; the rest of
+    /// the page remains free for new versions of the row.
+    fn spread_warehouses(&self, spread: bool) -> Result<()> {
+        let mut client = self.target.connect()?;
+        let table = format!("{SCHEMA}.{}", Table::Warehouse.name());
+        let sql = format!(
+            "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attname = '{FILLER}' \
+               AND NOT attisdropped), current_setting('block_size')::int / 8"
+        );
+        let failed = |e| self.target.failed("rebuild the table of warehouses of TPROC-C in", e);
+        let row = client.query_one(&sql, &[]).map_err(failed)?;
+        let (is_spread, width): (bool, i32) = (row.get(0), row.get(1));
+        let change = match spread {
+            _ if spread == is_spread => return Ok(()),
+            true => format!("ADD COLUMN {FILLER} CHAR({width}) NOT NULL DEFAULT '', SET (fillfactor = 10)"),
+            false => format!("DROP COLUMN {FILLER}, RESET (fillfactor)"),
+        };
+        // One statement each: VACUUM runs in no transaction. It writes all rows anew, with the column.
+        client.batch_execute(&format!("ALTER TABLE {table} {change}")).map_err(failed)?;
+        client.batch_execute(&format!("VACUUM (FULL, ANALYZE) {table}")).map_err(failed)
     }
 
     fn settle(&self) -> Result<()> {
