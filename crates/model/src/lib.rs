@@ -10,6 +10,7 @@ mod backend;
 mod cache;
 mod classic;
 mod concluded;
+mod configuration;
 mod database;
 pub mod errno;
 mod event;
@@ -57,6 +58,7 @@ pub use classic::{
     MetadataStep,
 };
 pub use concluded::{Concluded, Conclusion, real};
+pub use configuration::{Configuration, ConfigurationNote, HostSettings};
 pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
 pub use event::{Event, NullSink, Sink, View};
 pub use fault::{ErrorClass, ErrorTally, KindLimit, OnError, Stuck};

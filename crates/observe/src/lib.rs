@@ -8,6 +8,7 @@ mod beneath;
 mod block_stat;
 mod cache;
 mod chain;
+mod configuration;
 mod cpu_idle;
 mod disk_probe;
 mod error;
@@ -27,6 +28,7 @@ mod zeros;
 
 pub use beneath::storage_beneath;
 pub use cache::{CacheProbe, ReleaseWatch};
+pub use configuration::configuration;
 pub use cpu_idle::{CpuIdle, unit_work};
 pub use disk_probe::DiskProbe;
 pub use error::Error;

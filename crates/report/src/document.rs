@@ -1,6 +1,6 @@
 //! What a run of a check says, and how any run ended.
 
-use iolite_model::{Calibration, Ending, RunInfo, Verdict, Warning};
+use iolite_model::{Calibration, Configuration, Ending, RunInfo, Verdict, Warning};
 use iolite_results::Run;
 use iolite_stats::{KneeFound, PhaseResult, Preconditioned};
 
@@ -11,6 +11,8 @@ pub struct Report {
     pub run: RunInfo,
     /// The program's own cost, where it came to be measured.
     pub calibration: Option<Calibration>,
+    /// How the host is configured for databases, where it was recorded.
+    pub configuration: Option<Configuration>,
     /// The finished phases, in the order they ran.
     pub phases: Vec<PhaseResult>,
     /// One per search for a knee that found one.
@@ -31,6 +33,7 @@ impl Report {
         Report {
             run: run.info.clone(),
             calibration: run.calibration.clone(),
+            configuration: run.concluded().last(),
             phases: run.phases.clone(),
             knees: run.concluded().collect(),
             preconditioned: run.concluded().last(),

@@ -7,6 +7,7 @@ mod answer;
 mod chart;
 pub mod classic;
 pub mod comparison;
+mod configuration;
 mod document;
 pub mod durability;
 pub mod explain;

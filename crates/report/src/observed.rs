@@ -1,6 +1,6 @@
 //! What the machine did over time: each reading as a line with its mean, its extremes, and its course.
 
-use iolite_model::{Bytes, Ending, Reading, RunInfo, Warning};
+use iolite_model::{Bytes, Configuration, Ending, Reading, RunInfo, Warning};
 use iolite_results::{Readings, Run};
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::grid::aligned;
 use crate::json as shared;
 use crate::styler::{Emphasis, Style, Styler};
 use crate::text::filled;
-use crate::{answer, machine};
+use crate::{answer, configuration, machine};
 
 /// Name and version of the document of `iolite observe`.
 pub const JSON_FORMAT: &str = "iolite-observe/1";
@@ -65,6 +65,8 @@ const FIGURES: [(&str, &str, &str, Figure); 23] = [
 pub struct ObservedReport {
     /// What was known when it started.
     pub run: RunInfo,
+    /// How the host is configured for databases.
+    pub configuration: Option<Configuration>,
     /// What was read.
     pub readings: Readings,
     /// The warnings, in the order they arose.
@@ -87,6 +89,7 @@ impl ObservedReport {
     pub fn of(run: &Run) -> ObservedReport {
         ObservedReport {
             run: run.info.clone(),
+            configuration: run.concluded().last(),
             readings: run.readings.clone(),
             warnings: run.warnings.clone(),
             ending: crate::document::ending(run),
@@ -195,7 +198,7 @@ fn table(lines: &[Line], styler: Styler) -> String {
     out
 }
 
-/// The document, `"format": "iolite-observe/1"`: `run`, `figures` (list: `subject`, `figure` with its unit, `mean`, `p50`, `p95`,
+/// The document, `"format": "iolite-observe/1"`: `run`, `configuration` (as of a check), `figures` (list: `subject`, `figure` with its unit, `mean`, `p50`, `p95`,
 /// `max`; times in milliseconds, amounts in bytes), `warnings`, `ending`. All readings are in SQL.
 pub fn json(report: &ObservedReport) -> Value {
     let figure = |line: &Line| {
@@ -211,6 +214,7 @@ pub fn json(report: &ObservedReport) -> Value {
     json!({
         "format": JSON_FORMAT,
         "run": shared::run(&report.run),
+        "configuration": report.configuration.as_ref().map(configuration::json),
         "figures": report.lines().iter().map(figure).collect::<Vec<_>>(),
         "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
         "ending": shared::ending(&report.ending),

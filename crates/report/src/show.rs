@@ -19,8 +19,8 @@ use crate::sweep::SweepReport;
 use crate::tproc_c::TprocCReport;
 use crate::waits::WaitsReport;
 use crate::{
-    ab, classic, durability, iometer, latency_target, meanwhile, observed, pts, ran, result_table,
-    run as job, study, sweep, tproc_c, waits,
+    ab, classic, configuration, durability, iometer, latency_target, meanwhile, observed, pts, ran,
+    result_table, run as job, study, sweep, tproc_c, waits,
 };
 
 /// How a run is printed.
@@ -39,10 +39,11 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
     let procedure = run.asked().map(|asked| asked.procedure).unwrap_or_default();
     let shown = of_procedure(&procedure, run, format, style);
     // A run without phases, such as an observation, is about nothing else, or over at once.
-    if format != Format::Text || run.phases.is_empty() {
+    if format != Format::Text {
         return shown;
     }
-    crate::text::filled([shown, meanwhile::text(run, style)])
+    let meanwhile = if run.phases.is_empty() { String::new() } else { meanwhile::text(run, style) };
+    crate::text::filled([shown, configuration::text(run, style), meanwhile])
 }
 
 fn of_procedure(procedure: &str, run: &Run, format: Format, style: Style) -> String {

@@ -1,8 +1,8 @@
 //! Reports for the tests, of the phases that `iolite_synthetic` records.
 
 use iolite_model::{
-    Access, Bytes, Calibration, DbOperation, Ending, Fitness, Mix, Nanos, OpKind, Quantile, Reason, Task,
-    Verdict, Warning,
+    Access, Bytes, Calibration, Configuration, ConfigurationNote, DbOperation, Ending, Fitness, HostSettings,
+    Mix, Nanos, OpKind, Quantile, Reason, Task, Verdict, Warning,
 };
 use iolite_stats::{Knee, LoadPoint, PhaseResult};
 pub(crate) use iolite_synthetic::*;
@@ -77,6 +77,10 @@ pub(crate) fn check() -> Report {
     let sets = [(OpKind::Write, 24_000.0, 9_000.0, 64, 0), (OpKind::Commit, 2_400.0, 700_000.0, 0, 0)];
     phases.push(phase(20, database("RanWrite", write, 2), &sets));
     Report {
+        configuration: Some(Configuration {
+            settings: HostSettings { swappiness: Some(60), ..HostSettings::default() },
+            notes: vec![ConfigurationNote::Overcommit { value: 0 }],
+        }),
         run: run(),
         calibration: Some(Calibration {
             clock: "tsc".into(),
@@ -130,6 +134,7 @@ fn verdict() -> Verdict {
 /// A run that measured nothing.
 pub(crate) fn empty() -> Report {
     Report {
+        configuration: None,
         run: run(),
         calibration: None,
         phases: Vec::new(),

@@ -67,6 +67,8 @@ impl<'a> Session<'a> {
         if counters.is_none() {
             events.warn(Warning::NoDeviceCounters { filesystem: info.storage.filesystem.kind.clone() });
         }
+        let configuration = iolite_observe::configuration(&info.storage, &info.host);
+        events.conclude(Concluded::of(&configuration));
         let clock = Clock::best();
         let started = clock.now();
         let probes = host_probes(Some(&info.storage));

@@ -221,6 +221,18 @@ const PRECONDITIONED: &[Meaning] = &[
     key("deviation_percent", One(Percent), "maximum deviation of one of them from this mean"),
 ];
 
+const NOTE: &[Meaning] = &[
+    main("text", One(Plain), "what the setting is, why it matters, and what to do"),
+    key("kind", One(Plain), "the note as a keyword, for programs"),
+    key("source", One(Plain), "the document that recommends it"),
+    key("data", Texts, "figures of the note"),
+];
+
+const CONFIGURATION: &[Meaning] = &[
+    main("notes", Each(NOTE), "settings that are worth changing for a database"),
+    key("settings", Texts, "settings of the host; null where unknown"),
+];
+
 pub(super) const TOP: &[Meaning] = &[
     main("format", One(Plain), "kind of document"),
     main("verdict", Part(VERDICT), "the verdict"),
@@ -232,6 +244,7 @@ pub(super) const TOP: &[Meaning] = &[
     key("target", Texts, "target of the run"),
     key("run", Part(RUN), "where and when"),
     key("calibration", Part(CALIBRATION), "overhead of iolite"),
+    key("configuration", Part(CONFIGURATION), "how the host is configured for databases"),
     key("failure", One(Plain), "why the search could not continue"),
     main("preconditioned", Part(PRECONDITIONED), "the random writes before a thorough check's measurement"),
     key("knees", Many, "queue depths beyond which a larger queue depth gains little"),

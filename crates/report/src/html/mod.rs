@@ -53,6 +53,7 @@ pub fn content(runs: &[Run]) -> Markup {
                 (rehearsal(run))
                 (tables::facts(run))
                 (tables::warnings(run))
+                (tables::configuration_notes(run))
                 (tables::figures(run))
             }
         }

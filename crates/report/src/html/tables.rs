@@ -5,6 +5,7 @@ use iolite_results::Run;
 use iolite_stats::{Estimate, PhaseResult};
 use maud::{Markup, html};
 
+use crate::configuration;
 use crate::styler::{count, escaped};
 
 /// The quantiles that have a column, with their headings.
@@ -66,6 +67,8 @@ fn facts_of(run: &Run) -> Vec<(&'static str, String)> {
             host.name, host.cpus, host.cpu, host.memory, host.kernel
         ),
     ));
+    let configuration = configuration::of(run).map(|found| configuration::settings(&found.settings));
+    facts.extend(configuration.filter(|text| !text.is_empty()).map(|text| ("Settings of the host", text)));
     let database = |facts: &iolite_model::DatabaseFacts| {
         format!("{} {}, {}, blocks of {}", facts.engine, facts.version, facts.size, facts.block)
     };
@@ -96,6 +99,19 @@ pub(super) fn warnings(run: &Run) -> Markup {
         @if !run.warnings.is_empty() {
             h3 { "Warnings of run " (escaped(&run.info.id.0)) }
             ol { @for warning in &run.warnings { li { (escaped(warning)) } } }
+        }
+    }
+}
+
+/// What of the host's configuration is worth changing for a database; nothing without any.
+pub(super) fn configuration_notes(run: &Run) -> Markup {
+    let notes = configuration::of(run).map(|found| found.notes).unwrap_or_default();
+    html! {
+        @if !notes.is_empty() {
+            h3 { "Configuration for databases: run " (escaped(&run.info.id.0)) }
+            ol { @for note in &notes {
+                li { (escaped(note)) " (" a href=(note.source()) { "source" } ")" }
+            } }
         }
     }
 }

@@ -12,6 +12,24 @@ fn the_keys_are_a_promise() {
     .calibration.clock_cost_ns
     .calibration.clock_resolution_ns
     .calibration.loop_cost_ns
+    .configuration.notes[].data.value
+    .configuration.notes[].kind
+    .configuration.notes[].source
+    .configuration.notes[].text
+    .configuration.settings.dirty_background_bytes
+    .configuration.settings.dirty_background_ratio
+    .configuration.settings.dirty_bytes
+    .configuration.settings.dirty_ratio
+    .configuration.settings.huge_page_size
+    .configuration.settings.huge_pages
+    .configuration.settings.numa_balancing
+    .configuration.settings.numa_nodes
+    .configuration.settings.overcommit_memory
+    .configuration.settings.swap
+    .configuration.settings.swappiness
+    .configuration.settings.transparent_huge_pages
+    .configuration.settings.unused_huge_pages
+    .configuration.settings.zone_reclaim_mode
     .ending.error
     .ending.kind
     .format
