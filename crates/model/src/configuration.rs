@@ -138,7 +138,7 @@ pub enum ConfigurationNote {
     /// Much is read ahead.
     #[error(
         "the read-ahead of {device} is {read_ahead}: each read-ahead, and each fault on a mapped file, may read as much, and \
-         other reads wait behind it; measure the gain (iolite study read-ahead) or reduce it (blockdev --setra)"
+         other reads wait behind it; measure the gain (iolite study readahead) or reduce it (blockdev --setra)"
     )]
     LargeReadAhead {
         /// The device.
