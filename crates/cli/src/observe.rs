@@ -1,8 +1,10 @@
 //! `iolite observe`: what the machine does, recorded without a workload of ours.
 
+mod cachestat;
+
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use iolite_engine::Control;
 use iolite_model::{Concluded, Nanos};
 use iolite_observe::Schedule;
@@ -19,15 +21,21 @@ Examples:
   CPU, memory, pressure, page cache and the devices of a database directory, for five minutes:
       iolite observe /var/lib/postgresql
   For an hour, every ten seconds; `iolite results show` prints the result again:
-      iolite observe /var/lib/postgresql --interval 10s --duration 1h";
+      iolite observe /var/lib/postgresql --interval 10s --duration 1h
+  Hits and misses of the page cache, a line per second:
+      sudo iolite observe cachestat";
 
 /// Share of one CPU that readings may take.
 const MAX_CPU: f64 = 0.01;
 
 /// `iolite observe` as typed.
 #[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
 pub(crate) struct ObserveArgs {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+
     /// Directory on the storage whose devices are observed
     #[arg(value_name = "DIR", default_value = ".")]
     directory: PathBuf,
@@ -44,17 +52,26 @@ pub(crate) struct ObserveArgs {
     output: OutputArgs,
 }
 
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Print hits and misses of the page cache once per interval
+    Cachestat(cachestat::CachestatArgs),
+}
+
 /// Observes.
 ///
 /// # Errors
 /// The arguments are invalid, or the directory can't be examined.
 pub(crate) fn run(args: &ObserveArgs) -> anyhow::Result<Exit> {
-    let control = Control::new(signals::interrupt_flag()?);
-    if args.duration == Nanos(0) || args.interval.0 < 10_000_000 {
-        let message =
-            "--duration must be above 0 and --interval at least 10ms: specify, for example, --interval 1s";
-        return Err(UsageError::new(message).into());
+    match &args.verb {
+        Some(Verb::Cachestat(args)) => cachestat::run(args),
+        None => machine(args),
     }
+}
+
+fn machine(args: &ObserveArgs) -> anyhow::Result<Exit> {
+    let control = Control::new(signals::interrupt_flag()?);
+    let schedule = schedule(args.duration, args.interval)?;
     let directory = setup::directory(&args.directory)?;
     let storage = iolite_observe::storage(&directory)?;
     let setup = Setup {
@@ -62,11 +79,20 @@ pub(crate) fn run(args: &ObserveArgs) -> anyhow::Result<Exit> {
         results: setup::usable_results(args.output.results.clone())?,
         view: setup::asked_view(&args.output.view, args.duration)?,
     };
-    let schedule = Schedule { interval: args.interval, max_cpu: Some(MAX_CPU) };
     let mut session = Session::begin_sampling(setup::run_info(storage), setup, schedule, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("observe", directory.display().to_string())));
     let failure = session.drive(&mut SingleStep::new(args.duration), &mut Observation).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     Ok(exit::of_run(&run))
+}
+
+/// When the machine is read.
+fn schedule(duration: Nanos, interval: Nanos) -> Result<Schedule, UsageError> {
+    if duration == Nanos(0) || interval.0 < 10_000_000 {
+        let message =
+            "--duration must be above 0 and --interval at least 10ms: specify, for example, --interval 1s";
+        return Err(UsageError::new(message));
+    }
+    Ok(Schedule { interval, max_cpu: Some(MAX_CPU) })
 }

@@ -29,6 +29,24 @@ pub enum Warning {
         /// Type of the file system.
         filesystem: String,
     },
+    /// The page cache can't be traced.
+    #[error(
+        "hits and misses of the page cache are not counted: {reason}; reads from devices (direct I/O included), pages read again \
+         soon after they were dropped, and pages that became dirty are counted without"
+    )]
+    CacheNotTraced {
+        /// Why, and what helps.
+        reason: String,
+    },
+    /// Events of the page cache came faster than they were read.
+    #[error(
+        "{lost} events of the page cache were lost, because they came faster than they could be read: lookups, hits and misses are too low; \
+         events are lost first when all CPUs are busy"
+    )]
+    CacheEventsLost {
+        /// Events lost.
+        lost: u64,
+    },
     /// The database is small beside the memory.
     #[error(
         "the database ({database}) is smaller than twice the memory of this host ({memory}): reads may be \

@@ -4,6 +4,7 @@
 
 pub mod ab;
 mod answer;
+pub mod cachestat;
 mod chart;
 pub mod classic;
 pub mod comparison;

@@ -19,8 +19,8 @@ use crate::sweep::SweepReport;
 use crate::tproc_c::TprocCReport;
 use crate::waits::WaitsReport;
 use crate::{
-    ab, classic, configuration, durability, iometer, latency_target, meanwhile, observed, pts, ran,
-    result_table, run as job, study, sweep, tproc_c, waits,
+    ab, cachestat, classic, configuration, durability, iometer, latency_target, meanwhile, observed, pts,
+    ran, result_table, run as job, study, sweep, tproc_c, waits,
 };
 
 /// How a run is printed.
@@ -70,6 +70,7 @@ fn of_procedure(procedure: &str, run: &Run, format: Format, style: Style) -> Str
             let report = ObservedReport::of(run);
             either(format, || observed::text(&report, style), || observed::json(&report))
         }
+        "cachestat" => either(format, || cachestat::text(run, style), || cachestat::json(run)),
         "classic" => about(
             run,
             format,

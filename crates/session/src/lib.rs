@@ -5,6 +5,7 @@
 //! [`Session::drive`] asks them for one step after the other.
 
 mod allowance;
+mod cache_stat;
 mod calibrate;
 mod capabilities;
 mod created;
@@ -28,6 +29,7 @@ mod study;
 mod verify;
 mod writes;
 
+pub use cache_stat::CacheStatWatch;
 pub use created::Renewing;
 pub use database::{
     CheckDatabase, DatabaseStorage, DatabaseWrites, LayersDatabases, RanDatabase, TprocCSite, WaitSampling,

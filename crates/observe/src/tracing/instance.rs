@@ -1,0 +1,187 @@
+//! A trace of one's own: an instance of tracefs, which others do not see and which is removed when its owner ends.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+
+use crate::mounts::Mount;
+
+/// Beginning of the names of instances; the process follows.
+const PREFIX: &str = "iolite-";
+/// Kilobytes of a CPU's buffer: some 30,000 events of 100 bytes, read many times per second.
+const BUFFER_KIB: u32 = 4096;
+
+/// Reads of the trace at once, each of some kilobytes.
+const AT_ONCE: usize = 256;
+
+/// Why nothing can be traced.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// No tracefs.
+    #[error(
+        "tracefs is not mounted here: as root, mount it (mount -t tracefs nodev /sys/kernel/tracing); in a container, run \
+         iolite on the host"
+    )]
+    NotMounted,
+    /// Not allowed.
+    #[error(
+        "permission denied for {}: tracing requires root (sudo); in a container, run iolite on the host",
+        .path.display()
+    )]
+    Denied {
+        /// What was refused.
+        path: PathBuf,
+    },
+    /// The kernel lacks a tracepoint.
+    #[error("this kernel has no tracepoint {event}: a newer kernel may have it")]
+    NoEvent {
+        /// The tracepoint, `system/name`.
+        event: String,
+    },
+    /// Another reason.
+    #[error("cannot trace through {}: {source}", .path.display())]
+    Failed {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+/// Tracepoints whose events are read as text. Removed when dropped.
+#[derive(Debug)]
+pub(crate) struct TraceInstance {
+    directory: PathBuf,
+    pipe: File,
+    /// The beginning of a line whose end has not been read.
+    rest: Vec<u8>,
+}
+
+impl TraceInstance {
+    /// Begins to trace these tracepoints (`system/name`), where the filter is true of their fields (empty for all), with times
+    /// of CLOCK_MONOTONIC.
+    ///
+    /// # Errors
+    /// [`TraceError`].
+    pub(crate) fn start(events: &[&str], filter: &str) -> Result<TraceInstance, TraceError> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let root = root().ok_or(TraceError::NotMounted)?;
+        let instances = root.join("instances");
+        remove_leftovers(&instances);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let directory = instances.join(format!("{PREFIX}{}-{number}", std::process::id()));
+        fs::create_dir(&directory).map_err(|source| failed(&directory, source))?;
+        match prepare(&directory, events, filter) {
+            Ok(pipe) => Ok(TraceInstance { directory, pipe, rest: Vec::new() }),
+            Err(error) => {
+                // What cannot be removed now is removed by the next one.
+                let _ = fs::remove_dir(&directory);
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits until half of a buffer is full, or for so long.
+    pub(crate) fn wait(&self, limit: Duration) {
+        let limit = Timespec { tv_sec: 0, tv_nsec: i64::from(limit.subsec_nanos()) };
+        // An interrupted wait is a short one.
+        let _ = poll(&mut [PollFd::new(&self.pipe.as_fd(), PollFlags::IN)], Some(&limit));
+    }
+
+    /// Passes on the lines that there are; of very many, the first.
+    ///
+    /// # Errors
+    /// The trace can't be read any more.
+    pub(crate) fn read(&mut self, mut each: impl FnMut(&str)) -> io::Result<()> {
+        let mut buffer = [0; 1 << 16];
+        for _ in 0..AT_ONCE {
+            let length = match self.pipe.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            self.rest.extend_from_slice(&buffer[..length]);
+            let end = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            String::from_utf8_lossy(&self.rest[..end]).lines().for_each(&mut each);
+            self.rest.drain(..end);
+        }
+        Ok(())
+    }
+
+    /// Records nothing more; what is in the buffers can still be read.
+    pub(crate) fn stop(&self) {
+        // The instance goes away in any case.
+        let _ = fs::write(self.directory.join("tracing_on"), "0");
+    }
+}
+
+impl Drop for TraceInstance {
+    fn drop(&mut self) {
+        self.stop();
+        // An open pipe keeps the instance: nobody else has it, and this one is closed first.
+        if let Ok(null) = File::open("/dev/null") {
+            self.pipe = null;
+        }
+        let _ = fs::remove_dir(&self.directory);
+    }
+}
+
+/// Where tracefs is mounted.
+fn root() -> Option<PathBuf> {
+    Mount::all().into_iter().find(|mount| mount.kind == "tracefs").map(|mount| mount.mount_point)
+}
+
+fn prepare(directory: &Path, events: &[&str], filter: &str) -> Result<File, TraceError> {
+    let write = |name: &str, text: &str| {
+        let path = directory.join(name);
+        fs::write(&path, text).map_err(|source| failed(&path, source))
+    };
+    write("trace_clock", "mono")?;
+    write("buffer_size_kb", &BUFFER_KIB.to_string())?;
+    let path = directory.join("trace_pipe");
+    let pipe = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits() as i32)
+        .open(&path)
+        .map_err(|source| failed(&path, source))?;
+    for event in events {
+        if !directory.join("events").join(event).exists() {
+            return Err(TraceError::NoEvent { event: (*event).to_owned() });
+        }
+        if !filter.is_empty() {
+            write(&format!("events/{event}/filter"), filter)?;
+        }
+        write(&format!("events/{event}/enable"), "1")?;
+    }
+    Ok(pipe)
+}
+
+/// Removes the instances of processes that were killed: their tracepoints would stay enabled.
+fn remove_leftovers(instances: &Path) {
+    for entry in fs::read_dir(instances).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner =
+            name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<u32>().ok());
+        if owner.is_some_and(|owner| !Path::new(&format!("/proc/{owner}")).exists()) {
+            // Another process may be doing the same.
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+fn failed(path: &Path, source: io::Error) -> TraceError {
+    let path = path.to_path_buf();
+    match source.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => TraceError::Denied { path },
+        _ => TraceError::Failed { path, source },
+    }
+}
