@@ -211,7 +211,8 @@ pub fn json(run: &Run) -> Value {
 
 /// A view that prints a line for each interval when it is over, as vmstat does.
 pub struct CacheLines {
-    out: Box<dyn Write + Send>,
+    /// Until nobody reads it any more.
+    out: Option<Box<dyn Write + Send>>,
     intervals: Intervals,
     printed: usize,
     style: Style,
@@ -222,7 +223,7 @@ pub struct CacheLines {
 impl CacheLines {
     /// Prints there; calls `stop` where nobody reads it any more.
     pub fn new(out: Box<dyn Write + Send>, style: Style, stop: fn()) -> CacheLines {
-        CacheLines { out, intervals: Intervals::default(), printed: 0, style, stop }
+        CacheLines { out: Some(out), intervals: Intervals::default(), printed: 0, style, stop }
     }
 
     fn print(&mut self, row: &Row) {
@@ -233,9 +234,11 @@ impl CacheLines {
         };
         self.printed += 1;
         let line = Styler(self.style).clean(row.line());
-        let written =
-            self.out.write_all(format!("{heading}{line}\n").as_bytes()).and_then(|()| self.out.flush());
+        let Some(out) = &mut self.out else { return };
+        let text = format!("{heading}{line}\n");
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         if written.is_err() {
+            self.out = None;
             (self.stop)();
         }
     }
