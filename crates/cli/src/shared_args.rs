@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use iolite_model::{Durability, Nanos};
 use iolite_report::Format;
-use iolite_session::WaitSampling;
+use iolite_session::{Session, WaitSampling};
 
 /// Where results go, and how they are shown.
 #[derive(Debug, clap::Args)]
@@ -48,6 +48,24 @@ impl OutputArgs {
     /// How the run is printed.
     pub(crate) fn format(&self) -> Format {
         if self.json { Format::Json } else { Format::Text }
+    }
+}
+
+/// Stall attribution.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct StallArgs {
+    /// Attribute operations that take longer than TIME (default: the 99.9th percentile of each phase) to the device, the I/O scheduler, or
+    /// neither, and to flushes, discards, write-back, stolen CPU time and memory pressure. Requires root for the kernel's tracepoints
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true)]
+    stalls: Option<Option<Nanos>>,
+}
+
+impl StallArgs {
+    /// Begins to watch, where that was asked for.
+    pub(crate) fn watch(self, session: &mut Session<'_>) {
+        if let Some(bound) = self.stalls {
+            session.watch_stalls(bound);
+        }
     }
 }
 

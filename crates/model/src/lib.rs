@@ -35,6 +35,7 @@ mod ran;
 mod reading;
 mod record;
 mod result_table;
+mod stalls;
 mod storage;
 mod study;
 mod sweep;
@@ -87,6 +88,10 @@ pub use record::{
     PhaseRelease, RateKept, RunId, RunInfo, Stage, Usage, WorkerTotals,
 };
 pub use result_table::{ResultTable, TableCell, TableColumn, TableRow, TableUnit};
+pub use stalls::{
+    BlockClass, BlockLatency, BlockRequest, StallCause, StallParts, StalledOperation, StallsBeside,
+    StallsFound,
+};
 pub use storage::{Device, DeviceCounters, DiskCounts, DiskUse, Filesystem, Host, Storage};
 pub use study::{
     BlockPoint, CachePoint, CacheWay, Order, ReadAheadPoint, StudyFinding, StudySetting, StudyWindow,

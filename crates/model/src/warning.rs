@@ -38,6 +38,15 @@ pub enum Warning {
         /// Why, and what helps.
         reason: String,
     },
+    /// Requests of block devices can't be traced.
+    #[error(
+        "the requests of the devices are not traced: {reason}; whether the I/O scheduler or the device took the time of slow operations \
+         is not known"
+    )]
+    RequestsNotTraced {
+        /// Why, and what helps.
+        reason: String,
+    },
     /// Events of the page cache came faster than they were read.
     #[error(
         "{lost} events of the page cache were lost, because they came faster than they could be read: lookups, hits and misses are too low; \

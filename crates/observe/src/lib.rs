@@ -45,5 +45,5 @@ pub use read_ahead::{ReadAhead, ReadAheadError};
 pub use sampler::{RunClock, Sampler, Schedule};
 pub use scheduler::{IoScheduler, IoSchedulerError};
 pub use storage::{rotational, storage, storage_of_target, volatile};
-pub use tracing::{CacheStat, TraceError};
+pub use tracing::{BlockTrace, CacheStat, TraceError};
 pub use wear::wear;

@@ -37,6 +37,7 @@ pub mod run_filter;
 pub mod runs;
 mod screen;
 mod show;
+mod stalls;
 pub mod study;
 mod styler;
 pub mod sweep;

@@ -20,7 +20,7 @@ use crate::tproc_c::TprocCReport;
 use crate::waits::WaitsReport;
 use crate::{
     ab, cachestat, classic, configuration, durability, iometer, latency_target, meanwhile, observed, pts,
-    ran, result_table, run as job, study, sweep, tproc_c, waits,
+    ran, result_table, run as job, stalls, study, sweep, tproc_c, waits,
 };
 
 /// How a run is printed.
@@ -43,7 +43,7 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
         return shown;
     }
     let meanwhile = if run.phases.is_empty() { String::new() } else { meanwhile::text(run, style) };
-    crate::text::filled([shown, configuration::text(run, style), meanwhile])
+    crate::text::filled([shown, stalls::text(run, style), configuration::text(run, style), meanwhile])
 }
 
 fn of_procedure(procedure: &str, run: &Run, format: Format, style: Style) -> String {

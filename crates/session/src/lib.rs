@@ -23,6 +23,8 @@ mod phase;
 mod preparation;
 mod resume;
 mod session;
+mod stall_watch;
+mod stalls;
 mod start;
 mod stored;
 mod study;

@@ -27,7 +27,8 @@ impl Session<'_> {
     /// One of them is invalid, could not be made ready, or has failed.
     pub(crate) fn set(&mut self, tasks: &[JobTask]) -> anyhow::Result<()> {
         let held = self.held_to_allowance(tasks)?;
-        let tasks = &*held;
+        let watched = self.watched(held);
+        let tasks = &*watched;
         let first = self.run().next_phase();
         let infos = self.announce(first, tasks.iter().map(JobTask::task));
         let path = self.path(tasks);
@@ -63,7 +64,12 @@ impl Session<'_> {
         self.take_from_allowance(tasks, &written);
         // Only now: what is read to be verified is not what was measured.
         match run.map(Measured::verify) {
-            Ok(outcomes) => self.end_set(infos, outcomes, cache),
+            Ok(outcomes) => {
+                let phases: Vec<u32> = infos.iter().map(|info| info.index).collect();
+                let ended = self.end_set(infos, outcomes, cache);
+                self.conclude_stalls(&phases);
+                ended
+            }
             Err(error) => {
                 for info in infos {
                     let ending = match &error {

@@ -16,6 +16,7 @@ use crate::allowance::WriteAllowance;
 use crate::calibrate::calibrate;
 use crate::events::Events;
 use crate::patience::{GaveUp, TICK};
+use crate::stall_watch::StallWatch;
 use crate::start::Setup;
 
 /// One run.
@@ -32,6 +33,8 @@ pub struct Session<'a> {
     pub(crate) allowance: Option<WriteAllowance>,
     /// Targets in which a phase has found data, and hardly any zeros.
     pub(crate) with_data: HashSet<PathBuf>,
+    /// What collects the slowest operations, where they are to be attributed.
+    pub(crate) stalls: Option<StallWatch>,
 }
 
 impl<'a> Session<'a> {
@@ -83,6 +86,7 @@ impl<'a> Session<'a> {
             counters,
             allowance: None,
             with_data: HashSet::new(),
+            stalls: None,
         })
     }
 
@@ -119,6 +123,12 @@ impl<'a> Session<'a> {
     /// Time since it began, after that of an earlier run that it continues.
     pub fn elapsed(&self) -> Nanos {
         Nanos(self.before.0.saturating_add(self.clock.now() - self.started))
+    }
+
+    /// The instant of CLOCK_MONOTONIC of a time since the run began.
+    pub(crate) fn on_monotonic(&self, time: Nanos) -> Nanos {
+        let own = time.0.saturating_sub(self.before.0);
+        Nanos(self.clock.monotonic_at(self.started.saturating_add(own)))
     }
 
     /// Places everything from here on after so much time of an earlier run.

@@ -20,6 +20,7 @@ mod repeat;
 mod search;
 mod shuffle;
 mod single;
+mod stalls;
 mod study;
 mod sweep;
 mod user_sweep;
@@ -44,6 +45,7 @@ pub use profiles::{BUILT_IN, ProfileError, built_in, parse};
 pub use pts::{Pts, PtsAccess, PtsError, PtsRequest, PtsTarget};
 pub use repeat::Repeat;
 pub use single::SingleStep;
+pub use stalls::{Outlier, StalledPhase, Stalls};
 pub use study::{
     Before, BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, DEFAULT_READ_AHEAD, OWN_FILE, ReadAheadStudy, Study,
     StudyPreparation, StudyProcedure, StudyStep, Subject,

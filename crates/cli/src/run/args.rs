@@ -6,7 +6,7 @@ use clap::Parser;
 use iolite_model::Nanos;
 
 use crate::exit;
-use crate::shared_args::{OutputArgs, percent, positive};
+use crate::shared_args::{OutputArgs, StallArgs, percent, positive};
 use crate::writes::WriteArgs;
 
 const RUN_EXAMPLES: &str = "\
@@ -36,6 +36,8 @@ Examples:
       iolite run job.toml
   JSON output, with the files in another directory:
       iolite run job.toml --directory /var/lib/postgresql --json | jq '.phases[].operations'
+  What operations of more than 5 ms waited for:
+      sudo iolite run job.toml --stalls=5ms
 
 Files that a job creates are placed in a hidden directory inside DIR and are removed at the end. \
 Existing files and devices are overwritten only if the job allows it (target.existing with `overwrite`), and \
@@ -56,6 +58,9 @@ pub(crate) struct RunArgs {
     /// Allow overwriting this device even if it holds a file system, partition table, volume or swap space; may be repeated
     #[arg(long, value_name = "DEVICE")]
     pub(crate) allow_overwrite: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) stalls: StallArgs,
 
     #[command(flatten)]
     pub(crate) writes: WriteArgs,

@@ -34,6 +34,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let devices = setup::named_devices(&args.allow_overwrite)?;
     let mut session = begin(&job, &args.directory, &args.writes, &args.output, &control)?;
     session.scratch().allow_overwriting(devices);
+    args.stalls.watch(&mut session);
     session.conclude(Concluded::of(&RunRequest::new("run", job.name.clone())));
     let failure = session.drive(&mut JobList::new(&job), &mut Bare).err();
     let run = session.end(ending(failure, &control));

@@ -95,17 +95,17 @@ impl TraceInstance {
         let _ = poll(&mut [PollFd::new(&self.pipe.as_fd(), PollFlags::IN)], Some(&limit));
     }
 
-    /// Passes on the lines that there are; of very many, the first.
+    /// Passes on the lines that there are; of very many, the first, and returns true: there are more.
     ///
     /// # Errors
     /// The trace can't be read any more.
-    pub(crate) fn read(&mut self, mut each: impl FnMut(&str)) -> io::Result<()> {
+    pub(crate) fn read(&mut self, mut each: impl FnMut(&str)) -> io::Result<bool> {
         let mut buffer = [0; 1 << 16];
         for _ in 0..AT_ONCE {
             let length = match self.pipe.read(&mut buffer) {
-                Ok(0) => return Ok(()),
+                Ok(0) => return Ok(false),
                 Ok(length) => length,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
@@ -114,7 +114,7 @@ impl TraceInstance {
             String::from_utf8_lossy(&self.rest[..end]).lines().for_each(&mut each);
             self.rest.drain(..end);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Records nothing more; what is in the buffers can still be read.

@@ -249,6 +249,7 @@ pub(super) const TOP: &[Meaning] = &[
     main("preconditioned", Part(PRECONDITIONED), "the random writes before a thorough check's measurement"),
     key("knees", Many, "queue depths beyond which a larger queue depth gains little"),
     key("groups", Many, "phases that are reported as one"),
+    key("stalls", Many, "what the slowest operations of each phase waited for"),
     key("tries", Many, "all steps of the search"),
     key("windows", Many, "all windows of the study"),
     key("setting", Texts, "what was changed and restored"),

@@ -12,6 +12,7 @@
 //! | `phases[].drain_max_ns` | longest response among the operations that came back after the end |
 //! | `phases[].series` | list, the measured part from interval to interval (in a long phase several joined to one): `start_seconds` (since the ramp's end), `seconds`, `operations` and `mean_response_ns` by kind |
 //! | `groups` | list, of the phases with one `group` that ran together: `name`, `phases` (indices), `measured_seconds`, `operations` (as in a phase) |
+//! | `stalls` | list, with `--stalls`: `phase` (index), `bound_ns` and its `quantile` (null where given), `operations`, `outliers`, `examined`, `traced`, `largest_part` (outliers by the part that took most of the time: `device`, `scheduler`, `waiting`, `elsewhere`), `beside` (`cause`, `operations`, `share_of_time`), `longest`, `devices` (latency of requests by `device` and `class`), `lost_events` |
 //!
 //! There are no `knees` and no `verdict`. The `cache` of phases that ran together is that of them all.
 
@@ -21,6 +22,7 @@ use serde_json::{Map, Value, json};
 
 use super::{RunReport, groups};
 use crate::json as shared;
+use crate::stalls;
 
 /// Name and version of the document.
 pub const JSON_FORMAT: &str = "iolite-run/1";
@@ -43,6 +45,7 @@ pub fn json(report: &RunReport) -> Value {
         "calibration": report.calibration.as_ref().map(shared::calibration),
         "phases": report.phases.iter().map(phase).collect::<Vec<_>>(),
         "groups": groups(&report.phases).iter().map(group).collect::<Vec<_>>(),
+        "stalls": report.stalls.iter().map(|(phase, found)| stalls::json(*phase, found)).collect::<Vec<_>>(),
         "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
         "ending": shared::ending(&report.ending),
     })

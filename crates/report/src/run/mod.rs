@@ -1,12 +1,14 @@
 //! What `iolite run` and `iolite verify` print: phase by phase what was asked and what came of it.
 
-use iolite_model::{Calibration, Ending, FileTask, Nanos, OpKind, RunInfo, Task, Verified, Warning};
+use iolite_model::{
+    Calibration, Ending, FileTask, Nanos, OpKind, RunInfo, StallsFound, Task, Verified, Warning,
+};
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
 use crate::styler::{Emphasis, Style, Styler};
 use crate::text::filled;
-use crate::{answer, machine, words};
+use crate::{answer, machine, stalls, words};
 
 mod figures;
 mod json;
@@ -30,6 +32,8 @@ pub struct RunReport {
     pub calibration: Option<Calibration>,
     /// The finished phases, in the order of the job's tasks.
     pub phases: Vec<PhaseResult>,
+    /// What the outliers of phases, by number, fall into, where that was asked for.
+    pub stalls: Vec<(u32, StallsFound)>,
     /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// How the run ended.
@@ -44,6 +48,7 @@ impl RunReport {
             name: run.asked().map(|asked| asked.subject).unwrap_or_default(),
             calibration: run.calibration.clone(),
             phases: run.phases.clone(),
+            stalls: stalls::of(run),
             warnings: run.warnings.clone(),
             ending: crate::document::ending(run),
         }

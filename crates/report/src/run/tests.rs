@@ -13,6 +13,7 @@ const UNICODE: Style = Style { color: false, unicode: true, width: 110 };
 
 fn empty() -> RunReport {
     RunReport {
+        stalls: Vec::new(),
         run: synthetic::run(),
         name: "nightly".into(),
         calibration: None,
@@ -472,6 +473,7 @@ fn the_keys_are_a_promise() {
     .phases[].verified.unreadable
     .phases[].verified.wrong
     .run
+    .stalls
     .warnings[].data.device
     .warnings[].kind
     .warnings[].text

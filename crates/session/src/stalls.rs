@@ -1,0 +1,102 @@
+//! Stall attribution beside a run: the operations of its phases and the requests of its devices are collected, and after each phase its
+//! outliers are attributed.
+
+use std::borrow::Cow;
+
+use iolite_model::{Concluded, JobTask, Nanos, Reading, StallCause, Warning};
+use iolite_observe::BlockTrace;
+use iolite_suites::StalledPhase;
+
+use crate::session::Session;
+use crate::stall_watch::{Shared, StallWatch};
+
+/// Share of the time from which on steal and memory pressure are noted.
+const NOTABLE: f64 = 0.05;
+
+impl Session<'_> {
+    /// Attributes the outliers of each phase from here on: operations whose response time exceeds `bound`, or a percentile. Where
+    /// the devices' requests can't be traced, that is a warning.
+    pub fn watch_stalls(&mut self, bound: Option<Nanos>) {
+        let seen = Shared::default();
+        let requests = seen.clone();
+        let devices = self.run().info.storage.devices.clone();
+        let trace = match BlockTrace::start(&devices, move |request| requests.lock().stalls.request(request))
+        {
+            Ok(trace) => Some(trace),
+            Err(reason) => {
+                self.warn(Warning::RequestsNotTraced { reason: reason.to_string() });
+                None
+            }
+        };
+        self.events.listen(Box::new(seen.clone()));
+        self.stalls = Some(StallWatch { bound, trace, seen });
+    }
+
+    /// The tasks as they are run: with each operation reported, where outliers are to be attributed.
+    pub(crate) fn watched<'t>(&mut self, tasks: Cow<'t, [JobTask]>) -> Cow<'t, [JobTask]> {
+        let Some(watch) = &self.stalls else { return tasks };
+        watch.seen.lock().released.clear();
+        let mut tasks = tasks.into_owned();
+        for task in &mut tasks {
+            if let JobTask::Io(task) = task {
+                task.watch.operations = true;
+            }
+        }
+        Cow::Owned(tasks)
+    }
+
+    /// Attributes the outliers of phases that ran together and have ended.
+    pub(crate) fn conclude_stalls(&mut self, phases: &[u32]) {
+        let Some(watch) = self.stalls.take() else { return };
+        self.events.pass_readings();
+        let lost_events = watch.trace.as_ref().and_then(BlockTrace::catch_up);
+        let mut seen = watch.seen.lock();
+        for (cause, start, end) in self.notable() {
+            seen.stalls.beside(cause, start, end, Nanos(0));
+        }
+        let devices = self.run().info.storage.devices.clone();
+        let name = |number: (u32, u32)| {
+            let device = devices.iter().find(|device| device.number == number);
+            device.map_or_else(|| format!("{}:{}", number.0, number.1), |device| device.name.clone())
+        };
+        for phase in phases {
+            let Some(result) = self.run().phases.iter().rev().find(|result| result.info.index == *phase)
+            else {
+                continue;
+            };
+            let Some(released) = seen.released.get(phase).copied() else { continue };
+            let of = StalledPhase {
+                phase: *phase,
+                released,
+                totals: &result.totals,
+                bound: watch.bound,
+                lost_events,
+            };
+            if let Some(found) = seen.stalls.found(of, name) {
+                self.events.conclude(Concluded::of_phase(*phase, &found));
+            }
+        }
+        seen.stalls.clear();
+        drop(seen);
+        self.stalls = Some(watch);
+    }
+
+    /// Times in which CPU time was stolen, or tasks waited for memory, on CLOCK_MONOTONIC.
+    fn notable(&self) -> Vec<(StallCause, Nanos, Nanos)> {
+        let cpus = f64::from(self.run().info.host.cpus.max(1));
+        let readings = &self.run().readings;
+        let watched = [
+            (StallCause::Steal, readings.of("cpu", ""), "steal_seconds", cpus),
+            (StallCause::MemoryPressure, readings.of("pressure", "memory"), "some_seconds", 1.0),
+        ];
+        let mut notable = Vec::new();
+        for (cause, readings, counter, all) in watched {
+            let much =
+                |pair: &&[Reading]| pair[1].rate(&pair[0], counter).is_some_and(|rate| rate / all > NOTABLE);
+            let span =
+                |pair: &[Reading]| (cause, self.on_monotonic(pair[0].at), self.on_monotonic(pair[1].at));
+            notable.extend(readings.windows(2).filter(much).map(span));
+        }
+        notable
+    }
+}
