@@ -9,8 +9,8 @@ use iolite_suites::{Outlier, Stalls};
 use iolite_sys::clock::time_of;
 
 /// CLOCK_REALTIME and CLOCK_MONOTONIC, by their numbers for clock_gettime(2).
-const REALTIME: u32 = 0;
-const MONOTONIC: u32 = 1;
+const REALTIME: i32 = 0;
+const MONOTONIC: i32 = 1;
 
 /// What collects beside a run.
 pub(crate) struct StallWatch {
