@@ -116,6 +116,14 @@ pub enum Error {
         /// The database.
         path: PathBuf,
     },
+    /// A run can't be declared as ended while its process is there.
+    #[error("run {run} is running on this host: stop it (kill -INT {process})")]
+    RunsHere {
+        /// The run.
+        run: RunId,
+        /// Number of the process.
+        process: u32,
+    },
     /// A run that has not ended can't be copied: what comes later would be lost.
     #[error(
         "run {run} is still running: wait until it ends, or stop it, and try again; if it was killed on another host or in a \

@@ -116,11 +116,11 @@ impl Store {
     /// another container: the user knows. `false` where it has its end.
     ///
     /// # Errors
-    /// [`Error::Running`]: its process is there. [`Error::Sql`].
+    /// [`Error::RunsHere`]: its process is there. [`Error::Sql`].
     pub fn end(&self, run: &RunId) -> Result<bool, Error> {
-        let is_here = |measuring: &Measuring| measuring.is_alive() && !measuring.is_elsewhere();
-        if self.unfinished()?.iter().any(|measuring| measuring.run == *run && is_here(measuring)) {
-            return Err(Error::Running { run: run.clone() });
+        let runs_here = |one: &Measuring| one.run == *run && one.is_alive() && !one.is_elsewhere();
+        if let Some(measuring) = self.unfinished()?.into_iter().find(runs_here) {
+            return Err(Error::RunsHere { run: measuring.run, process: measuring.process });
         }
         Ok(!self.mark_interrupted_unless(|measuring| measuring.run != *run)?.is_empty())
     }
@@ -301,5 +301,25 @@ mod tests {
         assert_eq!(run.verdict, Some(("oltp-flash".into(), Fitness::Unfit)));
         assert_eq!(run.command, ["iolite", "ran-read", "--directory", "/var/lib/db"]);
         assert!(run.finished_unix.unwrap() > run.started_unix);
+    }
+
+    #[test]
+    fn a_run_of_another_host_ends_when_the_user_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.db");
+        let start = |id: &str, process| {
+            let events = synthetic::database_run(id, process, 1);
+            synthetic::write(&path, &events[..synthetic::position_of_first_interval(&events) + 1]);
+        };
+        start("here", std::process::id());
+        start("there", u32::MAX);
+        let store = Store::open(&path).unwrap();
+        let elsewhere = "UPDATE run SET host_name = 'dbhost', boot_id = 'x' WHERE id = 'there'";
+        store.connection.execute_batch(elsewhere).unwrap();
+        let [here, there] = ["here", "there"].map(|id| RunId(id.into()));
+        assert_eq!((store.mark_interrupted().unwrap(), store.ending(&there).unwrap()), (Vec::new(), None));
+        assert!(matches!(store.end(&here), Err(Error::RunsHere { .. })));
+        assert_eq!((store.end(&there).unwrap(), store.end(&there).unwrap()), (true, false));
+        assert_eq!(store.ending(&there).unwrap(), Some(iolite_model::Ending::Interrupted));
     }
 }
