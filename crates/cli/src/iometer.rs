@@ -302,8 +302,8 @@ fn measure(
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("iometer", terms.test.as_str())));
     session.conclude(Concluded::of(terms));
-    if let Some(beside) = before.and_then(iolite_report::iometer::beside) {
-        session.conclude(Concluded::of(&beside));
+    if let Some(comparison) = before.and_then(iolite_report::iometer::comparison) {
+        session.conclude(Concluded::of(&comparison));
     }
     let (direct, backend) = (session.takes_direct_io()?, session.many_in_flight());
     let failure = session.drive(&mut Iometer::new(terms, access(backend, direct)), &mut Bare).err();

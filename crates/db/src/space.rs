@@ -12,10 +12,10 @@ use crate::error::{Error, Result};
 /// [`Error::Io`].
 pub fn free_space(directory: &Path) -> Result<Bytes> {
     let stat = rustix::fs::statvfs(directory).map_err(|errno| Error::Io {
-        doing: "look at",
+        doing: "examine",
         path: directory.into(),
         source: errno.into(),
-        remedy: "make that directory first, or choose another",
+        remedy: "create that directory first, or choose another",
     })?;
     Ok(Bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
 }

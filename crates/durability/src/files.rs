@@ -22,7 +22,7 @@ const LOOK: &str = "check its free space and permissions, and at the kernel's lo
 pub(crate) fn prepare(plan: &Plan) -> Result<()> {
     let directory = directory(plan);
     let made = DirBuilder::new().mode(0o700).create(&directory);
-    made.map_err(failed("make", &directory, "choose an existing directory that you may write to"))?;
+    made.map_err(failed("create", &directory, "choose an existing directory that you may write to"))?;
     for worker in 0..plan.workers {
         prepare_worker(plan, worker).map_err(failed("lay out", &path(plan, worker), LOOK))?;
     }

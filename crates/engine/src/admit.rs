@@ -132,7 +132,7 @@ impl Admitted {
     /// # Errors
     /// It exists, or can't be made.
     pub(crate) fn make(&mut self, path: &Path) -> Result<File, EngineError> {
-        let failed = |source| EngineError::File { action: "make", path: path.to_owned(), source };
+        let failed = |source| EngineError::File { action: "create", path: path.to_owned(), source };
         if let Some(reason) = path.parent().and_then(pseudo::reason_of_directory) {
             return Err(EngineError::Guarded { path: path.to_owned(), reason });
         }
@@ -140,7 +140,7 @@ impl Admitted {
             let directory = path.parent().filter(|directory| *directory != Path::new(""));
             match directory.filter(|directory| !directory.is_dir()) {
                 Some(directory) => {
-                    let text = format!("there is no directory {}, make it first", directory.display());
+                    let text = format!("there is no directory {}, create it first", directory.display());
                     failed(io::Error::new(error.kind(), text))
                 }
                 None => failed(error),
@@ -378,7 +378,7 @@ mod tests {
         admitted.forget_removed();
         assert_eq!((admitted.claims.len(), admitted.made.len()), (0, 0));
         let error = admitted.make(&dir.path().join("none/file")).unwrap_err().to_string();
-        assert!(error.contains("none, make it first"), "{error}");
+        assert!(error.contains("none, create it first"), "{error}");
     }
 
     #[test]

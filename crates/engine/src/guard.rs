@@ -155,7 +155,7 @@ impl Scratch {
     /// The name is not a plain one or a file's, cannot be written down, or the directory cannot be made.
     pub(crate) fn claim_tree(&mut self, name: &Path) -> Result<Directory, EngineError> {
         let path = self.path.join(name);
-        let failed = |source| EngineError::File { action: "make", path: path.clone(), source };
+        let failed = |source| EngineError::File { action: "create", path: path.clone(), source };
         let text = writable(name).map_err(failed)?;
         if self.names.contains(name) {
             return Err(failed(io::Error::new(io::ErrorKind::AlreadyExists, "it is a file")));

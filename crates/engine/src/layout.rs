@@ -102,7 +102,7 @@ impl<'a> Layout<'a> {
             path.ancestors().skip(1).take_while(|parent| !parent.as_os_str().is_empty() && !parent.exists());
         let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
         for directory in missing.into_iter().rev() {
-            fs::create_dir(&directory).map_err(|source| failed("make", &directory, source))?;
+            fs::create_dir(&directory).map_err(|source| failed("create", &directory, source))?;
             self.undo.directories.push(directory);
         }
         Ok(())

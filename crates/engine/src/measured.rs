@@ -164,7 +164,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             (now, wake) = self.refill(now)?;
             if self.in_flight > 0 {
                 let wait = wake.min(self.lane.end()).saturating_sub(now).min(LONGEST_WAIT);
-                now = self.take_back(self.plan.batch.complete_min, wait)?;
+                now = self.reap_and_record(self.plan.batch.complete_min, wait)?;
             } else if self.exhausted() {
                 return self.sync_at_end();
             } else {
@@ -213,8 +213,8 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
                 (Submitted::InFlight, submitted) if self.plan.batch.gathers() => {
                     now = self.gathered(submitted)?;
                 }
-                // What is dressed next must not keep this one from the device.
-                (Submitted::InFlight, _) if self.dresses() => now = self.take_back(0, 0)?,
+                // What is filled next must not keep this one from the device.
+                (Submitted::InFlight, _) if self.fills_drawn() => now = self.reap_and_record(0, 0)?,
                 (Submitted::InFlight, submitted) => now = submitted,
                 (Submitted::Held, _) => break,
             }
@@ -224,7 +224,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
 
     /// Whether something is done with each operation between its being drawn and issued.
     #[inline(always)]
-    fn dresses(&self) -> bool {
+    fn fills_drawn(&self) -> bool {
         V::ON || self.plan.fill == Fill::Drawn
     }
 
@@ -292,7 +292,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         // A sync of a trace's is of one file, which a byte of it names.
         let length = if io == IoOp::Read || io.writes() { planned.length } else { planned.length.max(1) };
         let op = Op { io, slot, offset: planned.offset + self.plan.base, length };
-        let issued = if self.dresses() { self.dress(&op) } else { now };
+        let issued = if self.fills_drawn() { self.fill_drawn(&op) } else { now };
         let intended = self.plan.arrivals.next().unwrap_or(issued);
         self.plan.arrivals.advance(planned.length);
         let PlannedOp { length, .. } = planned;
@@ -304,7 +304,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
 
     /// Makes up the data of an operation that has been drawn. Returns the instant after.
     #[inline(never)]
-    fn dress(&mut self, op: &Op) -> u64 {
+    fn fill_drawn(&mut self, op: &Op) -> u64 {
         let buffer = self.backend.buffer(op.slot);
         let length = (op.length as usize).min(buffer.len());
         let buffer = &mut buffer[..length];
@@ -362,7 +362,7 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     /// Each has an instant of its own, unless it is compared then, which is not the device's time. What has to follow is
     /// submitted when all are recorded, for the same reason.
     #[inline]
-    fn take_back(&mut self, at_least: usize, wait: u64) -> io::Result<u64> {
+    fn reap_and_record(&mut self, at_least: usize, wait: u64) -> io::Result<u64> {
         let mut returned = std::mem::take(&mut self.returned);
         self.reap(at_least, Duration::from_nanos(wait), &mut returned)?;
         let taken = returned.len().min(self.plan.batch.complete_max);

@@ -309,7 +309,7 @@ fn open_files(
     let removal = if target.remove {
         let paths = target.files.iter().map(|named| named.path.as_path());
         let removal = Removal::of(paths.zip(files.iter().map(|file| &**file)));
-        Some(Arc::new(removal.map_err(|source| failed("look at", &target.files[0].path, source))?))
+        Some(Arc::new(removal.map_err(|source| failed("examine", &target.files[0].path, source))?))
     } else {
         None
     };
@@ -336,7 +336,7 @@ fn open_named(
     }
     let (file, whole) = admitted.open(&named.path, target.overwrite, access)?;
     let is_device =
-        device::is_block_device(&file).map_err(|source| failed("look at", &named.path, source))?;
+        device::is_block_device(&file).map_err(|source| failed("examine", &named.path, source))?;
     let may_grow = !is_device
         && match target.lay_out {
             LayOut::Never => false,
@@ -348,7 +348,7 @@ fn open_named(
         named.size
     } else if may_grow && fills {
         // No more than this fits, apart from holes and what is compressed.
-        let max = file::file_system_size(&file).map_err(|source| failed("look at", &named.path, source))?;
+        let max = file::file_system_size(&file).map_err(|source| failed("examine", &named.path, source))?;
         Bytes(max.saturating_sub(named.offset.0).max(task.largest().0))
     } else {
         span_within(&named.path, whole, named.offset, named.size)?
@@ -403,7 +403,7 @@ fn open_one(
     if !target.create {
         let path = scratch.claimed(name)?;
         let file = file::open(&path, access).map_err(|source| EngineError::opening(&path, access, source))?;
-        let whole = file.metadata().map_err(|source| failed("look at", &path, source))?.len();
+        let whole = file.metadata().map_err(|source| failed("examine", &path, source))?.len();
         if reads && whole < target.size.0 {
             return Err(EngineError::Span { path, whole: Bytes(whole), offset: Bytes(0), size: target.size });
         }
@@ -411,7 +411,7 @@ fn open_one(
     }
     let path = scratch.claim(name)?;
     let file = file::create_new_with(&path, access)
-        .map_err(|source| EngineError::accessing("make", &path, access, source))?;
+        .map_err(|source| EngineError::accessing("create", &path, access, source))?;
     if target.preallocate {
         let failed = |source| failed("reserve the space of", &path, source);
         // What lies in one place of the device stands for that place only.

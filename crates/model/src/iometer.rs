@@ -84,18 +84,18 @@ pub struct IometerPoint {
 
 /// The figures of a run on another target, which a run of the same test is compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IometerBeside {
+pub struct IometerComparison {
     /// The other run.
     pub run: RunId,
     /// Its directory.
     pub directory: PathBuf,
     /// Its points.
-    pub points: Vec<IometerBesidePoint>,
+    pub points: Vec<IometerComparisonPoint>,
 }
 
-/// A point of [`IometerBeside`].
+/// A point of [`IometerComparison`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct IometerBesidePoint {
+pub struct IometerComparisonPoint {
     /// Number of the point, from 1.
     pub number: u64,
     /// Operations per second.
@@ -104,8 +104,8 @@ pub struct IometerBesidePoint {
     pub bytes_per_second: f64,
 }
 
-impl Conclusion for IometerBeside {
-    const KIND: &'static str = "iometer-beside";
+impl Conclusion for IometerComparison {
+    const KIND: &'static str = "iometer-comparison";
 }
 
 impl Conclusion for IometerTerms {

@@ -64,7 +64,9 @@ pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
 pub use event::{Event, NullSink, Sink, View};
 pub use fault::{ErrorClass, ErrorTally, KindLimit, OnError, Stuck};
 pub use host_limit::{GeneratorUse, HostLimit};
-pub use iometer::{AccessLine, AccessSpec, IometerBeside, IometerBesidePoint, IometerPoint, IometerTerms};
+pub use iometer::{
+    AccessLine, AccessSpec, IometerComparison, IometerComparisonPoint, IometerPoint, IometerTerms,
+};
 pub use job::{Job, JobTask};
 pub use kind::{OpClass, OpKind, PerKind, TooManyKinds};
 pub use latency::{

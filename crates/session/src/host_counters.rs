@@ -8,7 +8,7 @@ use iolite_observe::{CpuIdle, DiskProbe};
 
 /// Counts while at least one phase runs. Clones are the same counters: one listens to the run's events, one has the result.
 #[derive(Debug, Clone)]
-pub struct HostUse(Arc<Mutex<Counters>>);
+pub struct HostCounters(Arc<Mutex<Counters>>);
 
 #[derive(Debug)]
 struct Counters {
@@ -19,12 +19,12 @@ struct Counters {
     running: usize,
 }
 
-impl HostUse {
+impl HostCounters {
     /// Of the disks beneath these paths, and of all CPUs; nothing is counted until the first phase is released.
-    pub fn of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> HostUse {
+    pub fn of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> HostCounters {
         let (disks, cpus) = (Some(DiskProbe::find(paths)), Some(CpuIdle::default()));
         let counters = Counters { disks, cpus, running: 0 };
-        HostUse(Arc::new(Mutex::new(counters)))
+        HostCounters(Arc::new(Mutex::new(counters)))
     }
 
     /// What the disks did, and how idle each CPU was (percent).
@@ -35,7 +35,7 @@ impl HostUse {
     }
 }
 
-impl Sink for HostUse {
+impl Sink for HostCounters {
     fn event(&mut self, event: &Event) {
         let mut counters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {

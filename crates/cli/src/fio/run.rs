@@ -19,7 +19,7 @@ use iolite_fio::output::{FioEnd, JobResult, Results};
 use iolite_model::{Bytes, Concluded, Ending, JobTask, RunInfo, Sink, Storage, Task, WritePlan};
 use iolite_report::LiveKind;
 use iolite_results::RunRequest;
-use iolite_session::{Events, HostUse, Session, Setup, WriteLimits, unix_now};
+use iolite_session::{Events, HostCounters, Session, Setup, WriteLimits, unix_now};
 
 use super::debug;
 use super::environment::{self, Shell};
@@ -212,7 +212,7 @@ struct Listeners {
     logs: Option<Shared<LogWriter>>,
     bandwidth: Option<Shared<AggregateLog>>,
     status: Option<Status>,
-    host: HostUse,
+    host: HostCounters,
     idle: IdleProfiler,
 }
 
@@ -263,7 +263,7 @@ impl Listeners {
             logs.then(|| Shared::of(LogWriter::new(threads.iter().map(|thread| (thread.number, thread)))));
         let watchers = Watchers::new(Box::new(Phases(control.clone())), logs.clone());
         let bandwidth = invocation.bandwidth_log.then(|| Shared::of(AggregateLog::new(Path::new("."))));
-        let host = HostUse::of(paths::reported(threads).iter().map(PathBuf::as_path));
+        let host = HostCounters::of(paths::reported(threads).iter().map(PathBuf::as_path));
         Listeners { watchers, logs, bandwidth, status: None, host, idle: IdleProfiler::new(invocation) }
     }
 

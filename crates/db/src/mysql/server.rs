@@ -205,7 +205,7 @@ impl ServerDirectory {
             return Err(place.failed("start a server in", why, "choose a directory with a shorter path"));
         }
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place.directory);
-        made.map_err(|e| place.io("make", e))?;
+        made.map_err(|e| place.io("create", e))?;
         let mut entries = fs::read_dir(&place.directory).map_err(|e| place.io("list", e))?;
         if !place.directory.join(URL_FILE).exists() && entries.next().is_some() {
             return Err(Error::Foreign { path: place.directory });
@@ -323,7 +323,7 @@ impl ServerDirectory {
         }
         for path in [&data, &self.directory.join("tmp")] {
             let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-            made.map_err(|e| self.io("make a directory in", e))?;
+            made.map_err(|e| self.io("create a directory in", e))?;
         }
         drop(self.log()?);
         if let Some(user) = user {
@@ -347,7 +347,7 @@ impl ServerDirectory {
         let status = command.status().map_err(|e| self.io("run mariadb-install-db in", e))?;
         if !status.success() {
             let why = format!("mariadb-install-db ended with {status}: {}", self.log_says());
-            return Err(self.failed("make the tables of a server in", why, SEE_LOG));
+            return Err(self.failed("create the tables of a server in", why, SEE_LOG));
         }
         let mut secret = String::new();
         for seed in 0..2 {

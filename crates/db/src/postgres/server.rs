@@ -119,7 +119,7 @@ pub fn stop(directory: &Path) -> Result<()> {
         _ => io("find", directory, error),
     })?;
     let mark = real.join(MARK);
-    if !mark.try_exists().map_err(|e| io("look for", &mark, e))? {
+    if !mark.try_exists().map_err(|e| io("examine", &mark, e))? {
         return Err(missing());
     }
     let _held = private::hold(&real)?;

@@ -63,7 +63,7 @@ impl Threads {
         Ok(pool)
     }
 
-    fn take_back(&mut self, errand: ThreadOperation, out: &mut Completions) {
+    fn reap_one(&mut self, errand: ThreadOperation, out: &mut Completions) {
         let slot = errand.op.slot;
         self.buffers[slot as usize] = Some(errand.buffer);
         self.in_flight -= 1;
@@ -115,7 +115,7 @@ impl Backend for Threads {
         let before = out.len();
         loop {
             match self.done.try_recv() {
-                Ok(errand) => self.take_back(errand, out),
+                Ok(errand) => self.reap_one(errand, out),
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return Err(gone()),
             }
@@ -127,7 +127,7 @@ impl Backend for Threads {
         let start = Instant::now();
         while out.len() - before < wanted {
             match self.done.recv_timeout(timeout.saturating_sub(start.elapsed())) {
-                Ok(errand) => self.take_back(errand, out),
+                Ok(errand) => self.reap_one(errand, out),
                 Err(RecvTimeoutError::Timeout) => break,
                 Err(RecvTimeoutError::Disconnected) => return Err(gone()),
             }

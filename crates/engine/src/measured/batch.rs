@@ -62,7 +62,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
             return Ok(now);
         }
         if self.plan.batch.complete_min == 0 {
-            return self.take_back(0, 0);
+            return self.reap_and_record(0, 0);
         }
         self.hand_over()?;
         Ok(self.lane.now())

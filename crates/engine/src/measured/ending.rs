@@ -43,7 +43,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
     /// Waits for what is in flight, however long that takes, unless the user wants to stop.
     fn await_all(&mut self) -> io::Result<()> {
         while self.in_flight > 0 && !self.lane.interrupted() {
-            self.take_back(1, LONGEST_WAIT)?;
+            self.reap_and_record(1, LONGEST_WAIT)?;
         }
         Ok(())
     }
@@ -61,7 +61,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
         while self.in_flight > 0 {
             let patience = if self.lane.interrupted() { DRAIN_INTERRUPTED } else { DRAIN };
             let Some(left) = (end + patience.as_nanos() as u64).checked_sub(self.lane.now()) else { break };
-            self.take_back(1, left.min(LONGEST_WAIT))?;
+            self.reap_and_record(1, left.min(LONGEST_WAIT))?;
         }
         self.lane.drained(self.lane.now());
         if self.in_flight == 0 {

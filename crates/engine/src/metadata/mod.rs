@@ -134,7 +134,7 @@ impl Setup<'_> {
     /// Makes a worker's directories.
     fn lay_out(&self, tree: &Directory, worker: u32) -> Result<Directory, EngineError> {
         let name = Part::Worker.name(worker.into());
-        let failed = |source| self.failed("make", &name, source);
+        let failed = |source| self.failed("create", &name, source);
         make_directory(tree, &name).map_err(failed)?;
         let root = tree.open_directory(&name).map_err(failed)?;
         for directory in 0..self.task.files.div_ceil(self.task.files_per_directory) {
@@ -150,7 +150,7 @@ impl Setup<'_> {
         self.settle(&root)?;
         match root.stat(Names::new(self.task).path()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(root),
-            Err(error) => Err(self.failed("look for", &name, error)),
+            Err(error) => Err(self.failed("examine", &name, error)),
             Ok(()) => Err(self.refused(format!(
                 "the names to create already exist in the tree `{}`: remove them first (unlink or rmdir), or use another tree",
                 self.task.tree.display()
@@ -175,7 +175,7 @@ impl Setup<'_> {
         });
         found.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => self.missing(),
-            _ => self.failed("look for", &name, error),
+            _ => self.failed("examine", &name, error),
         })
     }
 

@@ -1,7 +1,8 @@
 //! The figures of a point: of all its lines together, as they ran together.
 
 use iolite_model::{
-    CacheStamp, IometerBeside, IometerBesidePoint, IometerPoint, IometerTerms, Nanos, OpKind, Quantile, Usage,
+    CacheStamp, IometerComparison, IometerComparisonPoint, IometerPoint, IometerTerms, Nanos, OpKind,
+    Quantile, Usage,
 };
 use iolite_results::Run;
 use iolite_stats::{Direction, Estimate, Histogram, PhaseResult};
@@ -142,14 +143,14 @@ pub(super) fn ratios(figures: &[Figures<'_>]) -> Option<[f64; 2]> {
 }
 
 /// What a run on another target is compared with; `None` for a run that is no test of access specifications.
-pub fn beside(run: &Run) -> Option<IometerBeside> {
+pub fn comparison(run: &Run) -> Option<IometerComparison> {
     let terms: IometerTerms = run.concluded().last()?;
-    let points = all(run, &terms).into_iter().map(|it| IometerBesidePoint {
+    let points = all(run, &terms).into_iter().map(|it| IometerComparisonPoint {
         number: it.number as u64,
         operations_per_second: it.rates[0],
         bytes_per_second: it.bytes_per_second[0],
     });
-    Some(IometerBeside {
+    Some(IometerComparison {
         run: run.info.id.clone(),
         directory: run.info.storage.directory.clone(),
         points: points.collect(),

@@ -8,7 +8,7 @@
 //! | `format` | `iolite-iometer/1` |
 //! | `terms` | what was asked for: specifications, workers, outstanding operations |
 //! | `points` | list: `number`, `name`, `workers`, `depth`, `operations_per_second`, `read_operations_per_second`, `write_operations_per_second`, `rate` (of all operations, with its interval within the run), `bytes_per_second`, `mean_response_ns`, `p99_response_ns` (null with too few operations), `max_response_ns`, `errors`, `cpu_percent` (of one CPU), `cache` |
-//! | `beside` | null, or the figures of the first of two directories: `run`, `directory`, `points` (`number`, `operations_per_second`, `bytes_per_second`) |
+//! | `comparison` | null, or the figures of the first of two directories: `run`, `directory`, `points` (`number`, `operations_per_second`, `bytes_per_second`) |
 //! | `verdict` | null: access specifications have no limits |
 //! | `ratios` | best by worst of the points: `operations`, `bytes`; null with less than two |
 //! | `csv` | the results in the columns of Iometer's file |
@@ -19,7 +19,7 @@ mod figures;
 #[cfg(test)]
 mod tests;
 
-use iolite_model::{IometerBeside, IometerTerms, Iops, Nanos};
+use iolite_model::{IometerComparison, IometerTerms, Iops, Nanos};
 use iolite_results::Run;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ use crate::text::filled;
 use crate::{answer, json as shared, machine};
 
 pub use csv::csv;
-pub use figures::beside;
+pub use figures::comparison;
 
 /// Name and version of the document.
 pub const JSON_FORMAT: &str = "iolite-iometer/1";
@@ -59,13 +59,13 @@ pub(crate) fn text(run: &Run, terms: &IometerTerms, style: Style) -> String {
         + "\n"
         + &machine::describe(&run.info, run.calibration.as_ref(), styler);
     let figures = figures::all(run, terms);
-    let beside: Option<IometerBeside> = run.concluded().last();
+    let comparison: Option<IometerComparison> = run.concluded().last();
     filled([
         header,
         table(&figures, styler),
         idle(terms, styler),
         meaning(terms, &figures, styler),
-        beside.map_or_else(String::new, |beside| side_by_side(run, &figures, &beside, styler)),
+        comparison.map_or_else(String::new, |comparison| side_by_side(run, &figures, &comparison, styler)),
         styler.item("", 0, NO_VERDICT),
         answer::warnings(&run.warnings, styler),
         answer::ended(&crate::document::ending(run), "the table", styler),
@@ -143,12 +143,17 @@ fn meaning(terms: &IometerTerms, figures: &[Figures<'_>], styler: Styler) -> Str
 }
 
 /// Two targets of the same test.
-fn side_by_side(run: &Run, figures: &[Figures<'_>], beside: &IometerBeside, styler: Styler) -> String {
-    let pairs = pairs(figures, beside);
+fn side_by_side(
+    run: &Run,
+    figures: &[Figures<'_>],
+    comparison: &IometerComparison,
+    styler: Styler,
+) -> String {
+    let pairs = pairs(figures, comparison);
     let [first, second] =
-        [&beside.directory, &run.info.storage.directory].map(|path| path.display().to_string());
+        [&comparison.directory, &run.info.storage.directory].map(|path| path.display().to_string());
     let mut out =
-        styler.item("", 0, format!("A: {first} (run {}), B: {second}, measured after A", beside.run.0));
+        styler.item("", 0, format!("A: {first} (run {}), B: {second}, measured after A", comparison.run.0));
     out += &format!(
         "{:>3}  {:<LONG_NAME$}{:>10}{:>10}{:>9}{:>11}{:>10}\n",
         "", "access specification", "A: IO/s", "B: IO/s", "B / A", "A: MB/s", "B: MB/s"
@@ -168,7 +173,7 @@ fn side_by_side(run: &Run, figures: &[Figures<'_>], beside: &IometerBeside, styl
     }
     let of = |index: usize| {
         crate::extremes::best_by_worst(
-            beside
+            comparison
                 .points
                 .iter()
                 .map(move |point| [point.operations_per_second, point.bytes_per_second][index]),
@@ -184,9 +189,12 @@ fn side_by_side(run: &Run, figures: &[Figures<'_>], beside: &IometerBeside, styl
 }
 
 /// The points of a run with the rate and the bytes per second of the same point of the other.
-fn pairs<'f, 'a>(figures: &'f [Figures<'a>], beside: &IometerBeside) -> Vec<(&'f Figures<'a>, [f64; 2])> {
+fn pairs<'f, 'a>(
+    figures: &'f [Figures<'a>],
+    comparison: &IometerComparison,
+) -> Vec<(&'f Figures<'a>, [f64; 2])> {
     let other = |it: &'f Figures<'a>| {
-        let same = beside.points.iter().find(|point| point.number == it.number as u64)?;
+        let same = comparison.points.iter().find(|point| point.number == it.number as u64)?;
         Some((it, [same.operations_per_second, same.bytes_per_second]))
     };
     figures.iter().filter_map(other).collect()
@@ -195,7 +203,7 @@ fn pairs<'f, 'a>(figures: &'f [Figures<'a>], beside: &IometerBeside) -> Vec<(&'f
 /// The document of a run of access specifications.
 pub(crate) fn json(run: &Run, terms: &IometerTerms) -> Value {
     let figures = figures::all(run, terms);
-    let beside: Option<IometerBeside> = run.concluded().last();
+    let comparison: Option<IometerComparison> = run.concluded().last();
     let points = figures.iter().map(|it| {
         json!({
             "number": it.number,
@@ -219,7 +227,7 @@ pub(crate) fn json(run: &Run, terms: &IometerTerms) -> Value {
         "format": JSON_FORMAT,
         "terms": terms,
         "points": points.collect::<Vec<_>>(),
-        "beside": beside,
+        "comparison": comparison,
         "verdict": null,
         "ratios": figures::ratios(&figures).map(|[operations, bytes]| json!({ "operations": operations, "bytes": bytes })),
         "csv": csv::of_points(run, terms, &figures),

@@ -73,18 +73,18 @@ fn points_have_a_line_with_interval_p99_and_cache() {
 #[test]
 fn two_targets_are_shown_side_by_side() {
     let mut second = run(true);
-    let first = beside(&run(true)).unwrap();
-    let slower = first.points.iter().map(|point| iolite_model::IometerBesidePoint {
+    let first = comparison(&run(true)).unwrap();
+    let slower = first.points.iter().map(|point| iolite_model::IometerComparisonPoint {
         operations_per_second: point.operations_per_second / 27.0,
         bytes_per_second: point.bytes_per_second / 27.0,
         ..*point
     });
-    let beside = IometerBeside { points: slower.collect(), directory: "/raid5".into(), ..first };
-    second.conclusions.push(Concluded::of(&beside));
+    let comparison = IometerComparison { points: slower.collect(), directory: "/raid5".into(), ..first };
+    second.conclusions.push(Concluded::of(&comparison));
     let text = text(&second, &terms(true), style());
     let from = text.find("A: /raid5").unwrap();
     insta::assert_snapshot!(&text[from..]);
-    assert_eq!(json(&second, &terms(true))["beside"]["directory"], "/raid5");
+    assert_eq!(json(&second, &terms(true))["comparison"]["directory"], "/raid5");
 }
 
 #[test]

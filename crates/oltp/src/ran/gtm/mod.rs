@@ -277,7 +277,7 @@ impl Adapter for RanGtm {
         let mut total = 0;
         for name in [files::READ, files::WRITE] {
             let path = self.0.file(name);
-            let meta = fs::metadata(&path).map_err(|e| io("look at", &path, e, "check its permissions"))?;
+            let meta = fs::metadata(&path).map_err(|e| io("examine", &path, e, "check its permissions"))?;
             total += meta.len();
         }
         Ok(Bytes(total))
@@ -302,7 +302,7 @@ impl Adapter for RanGtm {
     fn blocks(&self) -> Result<u64> {
         let catalogue = self.0.catalogue()?;
         let path = self.0.file(files::READ);
-        fs::metadata(&path).map_err(|e| io("look at", &path, e, "purge the database and create it again"))?;
+        fs::metadata(&path).map_err(|e| io("examine", &path, e, "purge the database and create it again"))?;
         Ok(catalogue.blocks.unwrap_or(0))
     }
 

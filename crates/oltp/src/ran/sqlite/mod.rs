@@ -192,7 +192,7 @@ impl Adapter for RanSqlite {
     fn size(&self) -> Result<Bytes> {
         let mut total = 0;
         for path in self.existing()? {
-            let meta = fs::metadata(&path).map_err(|e| io("look at", &path, e, "check its permissions"))?;
+            let meta = fs::metadata(&path).map_err(|e| io("examine", &path, e, "check its permissions"))?;
             total += meta.len();
         }
         Ok(Bytes(total))
@@ -343,7 +343,7 @@ fn header(path: &Path) -> Result<Header> {
     let size: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(failed)?;
     let pages = pages.unsigned_abs();
     // A file cut short still has the old count in its header.
-    let length = fs::metadata(path).map_err(|e| io("look at", path, e, "check its permissions"))?.len();
+    let length = fs::metadata(path).map_err(|e| io("examine", path, e, "check its permissions"))?.len();
     let page = size.unsigned_abs();
     if length < pages.saturating_mul(page) {
         return Err(damaged(path));
