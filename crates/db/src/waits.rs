@@ -178,7 +178,11 @@ fn sample(
         found.remedy = Some(reader.remedy());
     }
     if found.failure.is_none() {
-        found.pages.iter_mut().for_each(|hot| hot.rows_in_page = reader.rows_in(&hot.table, hot.page));
+        for hot in &mut found.pages {
+            hot.rows_in_page = reader.rows_in(&hot.table, hot.page);
+            // Versions of one row may have been waited for at the same moment.
+            hot.rows = hot.rows.min(hot.rows_in_page.unwrap_or(u64::MAX).max(1));
+        }
     }
     found
 }
