@@ -1,6 +1,6 @@
 //! What iolite's own export contains beyond the columns of PerfTools.
 
-use iolite_model::{Bytes, Cache, Ending, OpKind, TimedBy};
+use iolite_model::{Bytes, Cache, CacheStamp, Ending, OpKind, TimedBy};
 use iolite_stats::{KindBounds, RateBounds};
 
 use super::{Cells, Counted, Row};
@@ -94,9 +94,11 @@ fn cache(stamp: &str, cells: Cells<'_>) -> Cache {
         ("unwritten", share) => Cache { unwritten: share, ..Cache::default() },
         ("compressed", share) => Cache { compressed: share, ..Cache::default() },
         ("zeros", share) => Cache { zeros: share, ..Cache::default() },
-        ("unknown", _) if !stamp.ends_with("unknown") => Cache {
-            device_read: device.map(|device| Bytes(device as u64)),
-            unattributed: true,
+        ("unknown", _) => Cache {
+            device_read: device
+                .filter(|_| stamp != CacheStamp::Unknown.name())
+                .map(|device| Bytes(device as u64)),
+            unattributed: stamp == CacheStamp::ServerNotCounted.name(),
             ..Cache::default()
         },
         _ => Cache::default(),

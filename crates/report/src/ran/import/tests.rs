@@ -90,10 +90,11 @@ fn every_stamp_of_an_export_is_that_of_its_import_or_in_its_note() {
         "compressed (99 %)",
         "zeros (75 %)",
         "unknown (other I/O on the device)",
+        "unknown (server I/O not counted)",
         "unknown",
     ] {
         let line = format!(
-            "2026-11-23,06:00:00,1000,,100,,4,,,2.5,,9,,10,{stamp},,,1000,9000000,8192,,completed,,a,0\n"
+            "2026-11-23,06:00:00,1000,,100,,4,,,2.5,,9,,10,{stamp},,,1000,90000000,8192,,completed,,a,0\n"
         );
         let import = &runs("own.csv", &format!("{OWN}{line}")).unwrap()[0];
         let phase = &Run::of(&import.events).unwrap().phases[0];
