@@ -253,6 +253,7 @@ mod tests {
             },
             durability: Durability::AsConfigured,
             limits: WriteLimits::default(),
+            waits: None,
         };
         let task = Task::Database(DbTask {
             name: "reads".into(),
