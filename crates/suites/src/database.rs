@@ -271,7 +271,6 @@ mod tests {
             cache: Cache::default(),
             errors: Vec::new(),
             stuck: Vec::new(),
-            spread_warehouse: false,
             rate: None,
             verified: None,
         };
@@ -305,6 +304,7 @@ mod tests {
             users: 2,
             warehouses: 1,
             reduction: 1,
+            spread_warehouse: false,
             all_warehouses: false,
             keying_thinking: false,
             procedures: true,
