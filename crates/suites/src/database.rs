@@ -304,7 +304,6 @@ mod tests {
             users: 2,
             warehouses: 1,
             reduction: 1,
-            spread_warehouse: false,
             all_warehouses: false,
             keying_thinking: false,
             procedures: true,
