@@ -307,6 +307,7 @@ mod tests {
             all_warehouses: false,
             keying_thinking: false,
             procedures: true,
+            spread_warehouse: false,
             rate: None,
             stop: Stop { runtime: Some(Nanos(SECOND)), ..Stop::default() },
             ramp: Nanos(0),
