@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use iolite_report::plot::PlotKind;
 
@@ -158,8 +159,8 @@ pub(crate) struct PlotArgs {
     pub(crate) runs: Vec<String>,
 
     /// Kind of chart
-    #[arg(long, value_enum, default_value_t = ChartKind::Timeline)]
-    pub(crate) kind: ChartKind,
+    #[arg(long, value_parser = chart_kind(), default_value = PlotKind::Timeline.name())]
+    pub(crate) kind: PlotKind,
 
     /// In a timeline of fio's logs, smooth each series by a moving average over this time
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -230,69 +231,13 @@ pub(crate) struct ReportArgs {
 }
 
 /// The charts by their names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ChartKind {
-    /// Operations per second and mean response time over time
-    Timeline,
-    /// Share of the operations by response time
-    Histogram,
-    /// Response time by percentile
-    Cdf,
-    /// Share of the operations by response time, over time
-    Heatmap,
-    /// Operations per second and response time by the number of operations in flight
-    Sweep,
-    /// Operations per second by the number of operations in flight and their size or mix
-    Surface,
-    /// Runs side by side: rates with their range, response times from median to 99th percentile
-    Compare,
-    /// Rates and response times of the same phases over the start times of the runs
-    Trend,
-    /// Median, 90th, 99th, 99.9th percentile and maximum of the response time over time
-    Percentiles,
-    /// Operations asked of a database, beside what the database and its devices counted
-    Database,
-    /// CPU time of the host over time, in shares
-    Cpu,
-    /// Throughput, operations, utilization and requests in flight of the devices over time
-    Devices,
-    /// Share of the time in which tasks waited for CPU, I/O or memory, over time
-    Pressure,
-    /// Dirty pages, pages under write-back and available memory over time
-    Memory,
-    /// Average active sessions of a database by wait over time
-    Waits,
-    /// `iolite pts`: figures of every block size by round, until steady state
-    PtsConvergence,
-    /// `iolite pts`: measurement windows with mean, ±10 % and least squares line
-    PtsVerification,
-    /// `iolite pts`: write saturation, rate and response time over time
-    PtsSaturation,
-}
-
-impl From<ChartKind> for PlotKind {
-    fn from(kind: ChartKind) -> PlotKind {
-        match kind {
-            ChartKind::Timeline => PlotKind::Timeline,
-            ChartKind::Histogram => PlotKind::Histogram,
-            ChartKind::Cdf => PlotKind::Cdf,
-            ChartKind::Heatmap => PlotKind::Heatmap,
-            ChartKind::Sweep => PlotKind::Sweep,
-            ChartKind::Surface => PlotKind::Surface,
-            ChartKind::Compare => PlotKind::Compare,
-            ChartKind::Trend => PlotKind::Trend,
-            ChartKind::Percentiles => PlotKind::Percentiles,
-            ChartKind::Database => PlotKind::Database,
-            ChartKind::Cpu => PlotKind::Cpu,
-            ChartKind::Devices => PlotKind::Devices,
-            ChartKind::Pressure => PlotKind::Pressure,
-            ChartKind::Memory => PlotKind::Memory,
-            ChartKind::Waits => PlotKind::Waits,
-            ChartKind::PtsConvergence => PlotKind::PtsConvergence,
-            ChartKind::PtsVerification => PlotKind::PtsVerification,
-            ChartKind::PtsSaturation => PlotKind::PtsSaturation,
-        }
-    }
+fn chart_kind() -> impl TypedValueParser<Value = PlotKind> {
+    let values = PlotKind::ALL.map(|(_, name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).map(|typed| {
+        // One of the names, or clap has refused it.
+        let kind = PlotKind::ALL.into_iter().find(|(_, name, _)| *name == typed);
+        kind.map_or(PlotKind::Timeline, |(kind, ..)| kind)
+    })
 }
 
 #[cfg(test)]

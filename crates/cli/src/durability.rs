@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use iolite_db::{DatabaseUrl, without_password};
-use iolite_durability::{Error, Limits, Witness, new_key, read_witness, serve};
+use iolite_durability::{Error, Witness, check_plan, new_key, open_database, read_witness, serve};
 use iolite_engine::Control;
 use iolite_model::acknowledged::{Findings, Method, Plan};
-use iolite_model::{Bytes, Concluded, Ending, Nanos, WritePlan};
+use iolite_model::{Bytes, Concluded, Ending, Nanos, Storage, WritePlan};
 use iolite_oltp::ran::{self, Settings};
 use iolite_report::Format;
 use iolite_results::{Run, RunRequest};
-use iolite_session::{DatabaseStorage, DatabaseWrites, WitnessedRun, ending};
-use iolite_suites::DurabilityCheck;
+use iolite_session::{AcknowledgedRun, DatabaseStorage, DatabaseWrites, WitnessedRun, describe, ending};
+use iolite_suites::{DurabilityCheck, SingleStep};
 
 use crate::exit::{self, Exit, UsageError};
-use crate::shared_args::ViewArgs;
+use crate::shared_args::{OutputArgs, ViewArgs};
 use crate::writes::{KeepFreeArgs, WriteArgs};
 use crate::{output, setup, signals};
 
@@ -107,9 +107,8 @@ struct RunArgs {
     #[arg(long)]
     same_file_system: bool,
 
-    /// Print no progress
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -160,7 +159,7 @@ struct CheckArgs {
 /// What can't be done, with the cause and what helps.
 pub(crate) fn run(args: DurabilityArgs) -> anyhow::Result<Exit> {
     match args.action {
-        Action::Run(args) => acknowledge(&args),
+        Action::Run(args) => acknowledge(*args),
         Action::Witness(args) => witness(args),
         Action::Check(args) => compare(args),
     }
@@ -177,8 +176,9 @@ fn database(url: Option<&str>) -> anyhow::Result<Option<DatabaseUrl>> {
     url.map(setup::database).transpose().map_err(|error| UsageError::new(error).into())
 }
 
-fn acknowledge(args: &RunArgs) -> anyhow::Result<Exit> {
+fn acknowledge(args: RunArgs) -> anyhow::Result<Exit> {
     let interrupted = signals::interrupt_flag()?;
+    let control = Control::new(interrupted.clone());
     let url = database(args.db.as_deref())?;
     let directory = args.directory.as_deref().map(setup::directory).transpose()?;
     let place = match (&directory, &url) {
@@ -188,7 +188,8 @@ fn acknowledge(args: &RunArgs) -> anyhow::Result<Exit> {
     let method = if url.is_some() { Method::Commit } else { args.method };
     let run = new_key().map_err(refused)?;
     let plan = Plan { run, method, block: args.block, workers: args.workers, slots: 256, place };
-    let held = held(args, &plan, url.as_ref())?;
+    check_plan(&plan).map_err(refused)?;
+    let (storage, held) = held(&args, &plan, url.as_ref())?;
     let witness = match args.witness.strip_prefix("tcp://") {
         Some(address) => Witness::host(address, &args.token),
         None => {
@@ -196,75 +197,68 @@ fn acknowledge(args: &RunArgs) -> anyhow::Result<Exit> {
         }
     };
     let witness = witness.map_err(refused)?;
-    let note = |text: &str| {
-        if !args.quiet {
-            output::note(text);
-        }
-    };
-    note("writing; every acknowledged write must survive: cut the power, reset the host, or kill the server");
-    let duration = args.duration.map(|duration| Duration::from_nanos(duration.0));
     // What a commit writes only the database knows.
     let bytes = if url.is_some() { Bytes(u64::MAX) } else { args.max_write.unwrap_or(MAX_WRITE) };
-    let watch = || held.as_ref().and_then(DatabaseWrites::reached);
-    let limits = Limits { duration, bytes, interrupted: &interrupted, watch: &watch };
-    let mut seconds = 0;
-    let mut progress = |count| {
-        seconds += 1;
-        if seconds % 10 == 1 {
-            note(&format!("{} acknowledged", iolite_report::count(count)));
-        }
-    };
-    let totals = iolite_durability::run(&plan, url.as_ref(), &witness, &limits, &mut progress);
-    let notes = if args.witness.starts_with("tcp://") { "NOTES" } else { &args.witness };
-    let then =
-        format!("to check: iolite durability check {notes}{}", if url.is_some() { " --db URL" } else { "" });
-    match totals {
-        Ok(totals) => {
-            if let Some(limit) = &totals.limit {
-                note(&format!("ended before its time: {limit}"));
-            }
-            let acknowledged = iolite_report::count(totals.acknowledged);
-            note(&format!("{acknowledged} acknowledged in {:.1} s; {then}", totals.elapsed.as_secs_f64()));
-            Ok(Exit::Fit)
-        }
-        Err(error) => {
-            note(&then);
-            Err(refused(error))
-        }
+    let output = &args.output;
+    let view = (&output.view, args.duration.unwrap_or_default());
+    let mut session = setup::begin_elsewhere(storage, output.results.clone(), view, &control)?;
+    session.conclude(Concluded::of(&RunRequest::new("durability-run", plan.place.clone())));
+    if !output.view.quiet {
+        output::note(
+            "writing; every acknowledged write must survive: cut the power, reset the host, or kill the server",
+        );
     }
+    let duration = args.duration.map(|duration| Duration::from_nanos(duration.0));
+    let mut writes = AcknowledgedRun { plan, url, witness, duration, bytes, held, interrupted };
+    let failure = session.drive(&mut SingleStep::new(()), &mut writes).err();
+    // An interruption is its usual end.
+    let ending = failure.map_or(Ending::Completed, |failure| Ending::Failed(describe(&failure)));
+    let run = session.end(ending);
+    output::run(&run, output.format())?;
+    output::failure(&run, output.view.quiet);
+    if !output.view.quiet {
+        let notes = if args.witness.starts_with("tcp://") { "NOTES" } else { &args.witness };
+        let db = if writes.url.is_some() { " --db URL" } else { "" };
+        output::note(&format!("to check: iolite durability check {notes}{db}"));
+    }
+    Ok(exit::of_run(&run))
 }
 
 /// Plans and shows what is written; what a database writes is watched while it runs.
 ///
 /// # Errors
 /// It does not keep the limits, or the database can't be asked.
-fn held(args: &RunArgs, plan: &Plan, url: Option<&DatabaseUrl>) -> anyhow::Result<Option<DatabaseWrites>> {
+fn held(
+    args: &RunArgs,
+    plan: &Plan,
+    url: Option<&DatabaseUrl>,
+) -> anyhow::Result<(Storage, Option<DatabaseWrites>)> {
     let writes = WriteArgs { max_write: args.max_write, keep: args.keep.clone() };
     let (timed, limits) = (args.duration.unwrap_or_default(), writes.limits());
-    match url {
-        None => {
-            let bytes = args.max_write.unwrap_or(MAX_WRITE);
-            let space = iolite_durability::space(plan, bytes);
-            let storage = iolite_observe::storage(Path::new(&plan.place))?;
-            let planned = WritePlan { bytes, space, duration: timed, ..WritePlan::default() };
-            writes.accept(planned, &storage, args.quiet)?;
-            Ok(None)
-        }
-        // Refused when it is opened.
-        Some(DatabaseUrl::Gtm(_)) => Ok(None),
-        Some(url) => {
-            let instance = ran::open(url, Settings::default())?.instance();
-            let storage = DatabaseStorage::find(url, instance.as_ref())?;
-            // Until it is interrupted: as long as that may be, it is nothing that could be shown.
-            let planned = WritePlan { timed: timed.max(Nanos(1)), duration: timed, ..WritePlan::default() };
-            if timed.0 > 0 {
-                writes.accept_in_database(planned, &storage.storage, args.quiet)?;
-            } else {
-                limits.check_in_database(&planned, &storage.storage.filesystem).map_err(UsageError::new)?;
-            }
-            Ok(Some(DatabaseWrites::begin(&storage, &instance, limits)))
-        }
+    let quiet = args.output.view.quiet || args.output.json;
+    let Some(url) = url else {
+        let bytes = args.max_write.unwrap_or(MAX_WRITE);
+        let space = iolite_durability::space(plan, bytes);
+        let storage = iolite_observe::storage(Path::new(&plan.place))?;
+        let planned = WritePlan { bytes, space, duration: timed, ..WritePlan::default() };
+        writes.accept(planned, &storage, quiet)?;
+        return Ok((storage, None));
+    };
+    if let DatabaseUrl::Gtm(_) = url {
+        // Refused.
+        open_database(url, plan.run).map_err(refused)?;
     }
+    let instance = ran::open(url, Settings::default())?.instance();
+    let storage = DatabaseStorage::find(url, instance.as_ref())?;
+    // Until it is interrupted: as long as that may be, it is nothing that could be shown.
+    let planned = WritePlan { timed: timed.max(Nanos(1)), duration: timed, ..WritePlan::default() };
+    if timed.0 > 0 {
+        writes.accept_in_database(planned, &storage.storage, quiet)?;
+    } else {
+        limits.check_in_database(&planned, &storage.storage.filesystem).map_err(UsageError::new)?;
+    }
+    let held = DatabaseWrites::begin(&storage, &instance, limits);
+    Ok((storage.storage, Some(held)))
 }
 
 /// The directory that a witness must not share a file system with.

@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use iolite_fio::import::{Figures, Log, chart as chart_of_logs, figures, from_start};
 use iolite_report::aligned;
-use iolite_report::plot::{Chart, TerminalPicture, chart, kitty, svg, terminal};
+use iolite_report::plot::{Chart, PlotKind, TerminalPicture, chart, kitty, svg, terminal};
 use iolite_results::Run;
 
-use crate::args::{ChartKind, PlotArgs, Show};
+use crate::args::{PlotArgs, Show};
 use crate::exit::{Exit, UsageError};
 use crate::results::{named, of_fio, read, read_log};
 use crate::{output, setup};
@@ -21,7 +21,7 @@ use crate::{output, setup};
 pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
     let files: Vec<PathBuf> = args.runs.iter().map(PathBuf::from).filter(|path| path.is_file()).collect();
     let logs_only = files.len() == args.runs.len() && files.iter().all(|file| Log::is_named(file));
-    if logs_only && args.kind == ChartKind::Timeline {
+    if logs_only && args.kind == PlotKind::Timeline {
         let mut logs = files.iter().map(|file| read_log(file)).collect::<anyhow::Result<Vec<_>>>()?;
         from_start(&mut logs);
         let drawn = chart_of_logs(&logs, args.smooth, args.trend);
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
     for imported in of_fio(&files)? {
         runs.extend(Run::of(&imported.events));
     }
-    let chart = chart(&runs, args.kind.into()).map_err(UsageError::new)?;
+    let chart = chart(&runs, args.kind).map_err(UsageError::new)?;
     write(&chart, args)?;
     Ok(Exit::Fit)
 }

@@ -9,7 +9,7 @@ use iolite_report::Format;
 use iolite_session::{Session, WaitSampling};
 
 /// Where results go, and how they are shown.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct OutputArgs {
     /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
     #[arg(long, value_name = "FILE")]

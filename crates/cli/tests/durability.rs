@@ -192,6 +192,21 @@ fn what_is_written_is_planned_and_limited() {
     let output = durability(directory.path(), &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stderr(&output).contains("writes up to 64 KiB"), "{}", stderr(&output));
+    assert!(
+        stdout(&output).contains("acknowledged") && stdout(&output).contains("fdatasync"),
+        "{}",
+        stdout(&output)
+    );
+    let results = |action: &str| {
+        let mut command = Command::new(IOLITE);
+        stdout(&command.args(["results", action]).env("XDG_DATA_HOME", directory.path()).output().unwrap())
+    };
+    assert_eq!(results("show"), stdout(&output));
+    let stored: serde_json::Value = serde_json::from_str(&results("json")).unwrap();
+    assert_eq!(
+        (&stored["totals"]["acknowledged"], &stored["plan"]["method"]),
+        (&16.into(), &"append".into())
+    );
     if iolite_observe::storage(&data).unwrap().leaves().next().is_none() {
         return println!("skipped in part: no device here counts what is written");
     }
@@ -201,5 +216,9 @@ fn what_is_written_is_planned_and_limited() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let said = stderr(&output);
     assert!(said.contains("writes for 120 s") && said.contains("--max-write 1 MiB"), "{said}");
-    assert!(said.contains("ended before its time") && said.contains("--max-write allows no more"), "{said}");
+    let printed = stdout(&output);
+    assert!(
+        printed.contains("before its time") && printed.contains("--max-write allows no more"),
+        "{printed}"
+    );
 }

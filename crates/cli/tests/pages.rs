@@ -135,18 +135,7 @@ fn a_rehearsal_of_the_specification_has_its_plots_and_is_marked() {
     let target = file.to_str().unwrap();
     let output = Command::new(IOLITE)
         .args(["pts", target, "--allow-overwrite", target, "--tests", "latency,write-saturation"])
-        .args([
-            "--scale",
-            "0.01",
-            "--max-rounds",
-            "5",
-            "--threads",
-            "1",
-            "--depth",
-            "2",
-            "--quiet",
-            "--results",
-        ])
+        .args("--scale 0.01 --max-rounds 5 --threads 1 --depth 2 --quiet --results".split(' '))
         .arg(place.results())
         .stdin(Stdio::null())
         .output()

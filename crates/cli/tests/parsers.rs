@@ -190,7 +190,7 @@ fn no_export_of_perftools_makes_it_stumble() {
     let mut stirrer = Stirrer::new(0x0009_e4f7, TOKENS);
     let mut read = 0;
     fuzz("exports of PerfTools", 3000, || {
-        let runs = iolite_report::ran::imported("export.txt", &text_of(&mut stirrer, &exports));
+        let runs = iolite_results::perftools::runs("export.txt", &text_of(&mut stirrer, &exports));
         for run in runs.iter().flatten() {
             iolite_results::Run::of(&run.events).unwrap();
             read += 1;

@@ -3,8 +3,6 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
-// Not all of its helpers are used here.
-#[allow(dead_code)]
 mod common;
 
 use std::fs;

@@ -18,9 +18,8 @@ pub mod check;
 
 pub use database::{Commits, open as open_database};
 pub use error::{Error, Result};
-pub use plan::new_key;
-pub use plan::space;
+pub use plan::{check as check_plan, new_key, space};
 pub use record::Identity;
-pub use run::{Limits, Totals, Watch, run};
+pub use run::{Limits, Watch, run};
 pub use server::serve;
 pub use witness::{Acknowledged, Witness, read as read_witness};

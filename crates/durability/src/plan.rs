@@ -24,7 +24,7 @@ pub fn new_key() -> Result<RunKey> {
 
 /// # Errors
 /// [`Error::Asked`] for sizes or numbers that can't be.
-pub(crate) fn check(plan: &Plan) -> Result<()> {
+pub fn check(plan: &Plan) -> Result<()> {
     if plan.block.0 < SMALLEST as u64 || plan.block.0 > LARGEST || !plan.block.0.is_multiple_of(8) {
         return Err(Error::Asked(format!(
             "a block of {} cannot be used: choose a multiple of 8 bytes from {SMALLEST} bytes to 64 MiB",

@@ -6,25 +6,15 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use iolite_db::DatabaseUrl;
-use iolite_model::Bytes;
-use iolite_model::acknowledged::Plan;
+use iolite_model::acknowledged::{Plan, Totals};
+use iolite_model::{Bytes, Nanos};
 
 use crate::database;
 use crate::error::Result;
 use crate::files::{Writer, prepare};
+use crate::plan::check as check_plan;
 use crate::record::Identity;
 use crate::witness::Witness;
-
-/// What ends a run, beside an error.
-#[derive(Debug)]
-pub struct Totals {
-    /// Writes that were acknowledged, and noted.
-    pub acknowledged: u64,
-    /// Time from the first to the last.
-    pub elapsed: Duration,
-    /// Why it ended before its time, where a limit was met.
-    pub limit: Option<String>,
-}
 
 /// Checks whether a limit is met, and returns which.
 pub type Watch<'a> = dyn Fn() -> Option<String> + Sync + 'a;
@@ -55,7 +45,7 @@ pub fn run(
     limits: &Limits,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Totals> {
-    crate::plan::check(plan)?;
+    check_plan(plan)?;
     match url {
         None => prepare(plan)?,
         Some(url) => database::open(url, plan.run)?.create()?,
@@ -89,7 +79,7 @@ pub fn run(
             }
         }
     });
-    let elapsed = started.elapsed();
+    let elapsed = Nanos(started.elapsed().as_nanos() as u64);
     let failure = failure.lock().unwrap_or_else(PoisonError::into_inner).take();
     match failure {
         Some(error) => Err(error),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::concluded::Conclusion;
 use crate::parse::ParseError;
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
 
 /// Names a run in every block that it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +94,26 @@ pub struct Plan {
     pub slots: u64,
     /// Where its own directory is, or the database without its password.
     pub place: String,
+}
+
+impl Conclusion for Plan {
+    const KIND: &'static str = "durability-plan";
+}
+
+/// What became of a run that was ended by its user or a limit, not by a crash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Writes that were acknowledged, and noted by the witness.
+    pub acknowledged: u64,
+    /// Time from the first to the last.
+    #[serde(rename = "elapsed_ns")]
+    pub elapsed: Nanos,
+    /// Why it ended before its time, where a limit was met.
+    pub limit: Option<String>,
+}
+
+impl Conclusion for Totals {
+    const KIND: &'static str = "durability-totals";
 }
 
 /// How an acknowledged write is missing.

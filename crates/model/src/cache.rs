@@ -13,12 +13,16 @@ use crate::units::Bytes;
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Cache {
     /// Bytes requested to be read.
+    #[serde(rename = "requested_read_bytes")]
     pub requested_read: Bytes,
     /// Bytes requested to be written.
+    #[serde(rename = "requested_written_bytes")]
     pub requested_written: Bytes,
     /// Bytes the leaf devices read for anybody, `None` where there is no device to ask.
+    #[serde(rename = "device_read_bytes")]
     pub device_read: Option<Bytes>,
     /// Bytes the leaf devices wrote for anybody, `None` where there is no device to ask.
+    #[serde(rename = "device_written_bytes")]
     pub device_written: Option<Bytes>,
     /// Flushes of their write caches that the leaf devices completed for anybody; `None` where there is no device to ask, or it has
     /// never counted one, as drivers do that work without a queue.
@@ -26,11 +30,11 @@ pub struct Cache {
     pub device_flushes: Option<u64>,
     /// Bytes that this program's processes had read from block devices (/proc/PID/io, `read_bytes`); `None` where the kernel does
     /// not count them, or they don't show what the leaf devices did for this program.
-    #[serde(default)]
+    #[serde(default, rename = "own_read_bytes")]
     pub own_read: Option<Bytes>,
     /// Bytes that this program's processes sent to block devices: written directly, or dirtied (/proc/PID/io, `write_bytes`) less
     /// what is still dirty. `None` as for `own_read`.
-    #[serde(default)]
+    #[serde(default, rename = "own_written_bytes")]
     pub own_written: Option<Bytes>,
     /// Share of the target's span that was in the page cache before (0 to 1), where it is known.
     pub resident_before: Option<f64>,

@@ -65,8 +65,10 @@ pub struct DatabaseFacts {
     /// Version of the engine.
     pub version: String,
     /// Size of a block (page).
+    #[serde(rename = "block_bytes")]
     pub block: Bytes,
     /// Size of the data files.
+    #[serde(rename = "size_bytes")]
     pub size: Bytes,
     /// Blocks that can be read by number.
     pub blocks: u64,
@@ -85,7 +87,42 @@ pub struct DatabaseFacts {
     /// Who times.
     pub timed_by: TimedBy,
     /// What else determines the figures, as (name, value).
+    #[serde(with = "pairs")]
     pub settings: Vec<(String, String)>,
+}
+
+/// Names and values in their order, as an object: so SQL can ask for one by its name.
+mod pairs {
+    use std::fmt;
+
+    use serde::de::{Deserializer, MapAccess, Visitor};
+    use serde::ser::Serializer;
+
+    type Pairs = Vec<(String, String)>;
+
+    pub(super) fn serialize<S: Serializer>(pairs: &Pairs, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pairs, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Pairs;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of texts")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(pairs)
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
 }
 
 /// What a database counted of its own operations on files: calls to the operating system, so that one logical operation may
@@ -99,12 +136,14 @@ pub struct Physical {
     /// Writes of data files.
     pub data_writes: Option<u64>,
     /// Bytes of those writes.
+    #[serde(rename = "data_written_bytes")]
     pub data_write_bytes: Option<u64>,
     /// Synchronisations (fsync) of data files.
     pub data_syncs: Option<u64>,
     /// Writes of the log.
     pub log_writes: Option<u64>,
     /// Bytes of those writes.
+    #[serde(rename = "log_written_bytes")]
     pub log_write_bytes: Option<u64>,
     /// Synchronisations (fsync) of the log.
     pub log_syncs: Option<u64>,

@@ -175,6 +175,7 @@ pub struct Stuck {
     /// Where, in bytes from the target's start.
     pub offset: u64,
     /// How long it had been on its way since it was handed to the system.
+    #[serde(rename = "age_ns")]
     pub age: Nanos,
 }
 

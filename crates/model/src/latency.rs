@@ -114,7 +114,7 @@ pub struct Try {
 /// What came of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum LatencyAnswer {
+pub enum LatencyAnswer<Failure = String> {
     /// The largest load that kept the bound.
     Found {
         /// The load.
@@ -131,8 +131,21 @@ pub enum LatencyAnswer {
         /// That load.
         lowest: Load,
     },
-    /// The search could not go on; why, as text.
-    Failed(String),
+    /// The search could not go on; stored, why as text.
+    Failed(Failure),
+}
+
+impl<Failure: fmt::Display> LatencyAnswer<Failure> {
+    /// As it is stored.
+    pub fn in_words(self) -> LatencyAnswer {
+        match self {
+            LatencyAnswer::Found { load, limited, low, high } => {
+                LatencyAnswer::Found { load, limited, low, high }
+            }
+            LatencyAnswer::NoneKept { lowest } => LatencyAnswer::NoneKept { lowest },
+            LatencyAnswer::Failed(failure) => LatencyAnswer::Failed(failure.to_string()),
+        }
+    }
 }
 
 impl fmt::Display for Load {

@@ -39,6 +39,7 @@ pub struct RunInfo {
     /// The command line as given.
     pub command: Vec<String>,
     /// Start, in nanoseconds since 1970 (UTC).
+    #[serde(rename = "started_unix_ns")]
     pub started_unix: Nanos,
     /// Process that measures.
     pub process: u32,
@@ -56,6 +57,7 @@ pub struct Calibration {
     /// Cost of one reading of the clock, in nanoseconds.
     pub clock_cost_ns: f64,
     /// Smallest step the clock was seen to make.
+    #[serde(rename = "clock_resolution_ns")]
     pub clock_resolution: Nanos,
     /// Cost of one operation of the measured loop on the null back end with everything recorded, in nanoseconds.
     pub loop_cost_ns: f64,
@@ -299,8 +301,10 @@ pub struct PhaseEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RateKept {
     /// Operations per second asked for.
+    #[serde(rename = "asked_iops")]
     pub asked: Iops,
     /// Operations per second that were completed, failed ones included.
+    #[serde(rename = "achieved_iops")]
     pub achieved: Iops,
     /// Operations that were due by the end but not yet issued.
     pub backlog: u64,

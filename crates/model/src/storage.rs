@@ -1,6 +1,6 @@
 //! What the storage and the machine are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,7 @@ use crate::units::Bytes;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Storage {
     /// The directory asked about, absolute.
+    #[serde(serialize_with = "lossy")]
     pub directory: PathBuf,
     /// The file system it is on.
     pub filesystem: Filesystem,
@@ -26,14 +27,18 @@ pub struct Filesystem {
     /// What is mounted, for example `/dev/vda1`.
     pub source: String,
     /// Where it is mounted.
+    #[serde(serialize_with = "lossy")]
     pub mount_point: PathBuf,
     /// Mount options, those of the mount first, then those of the file system.
     pub options: Vec<String>,
     /// Size.
+    #[serde(rename = "size_bytes")]
     pub size: Bytes,
     /// Space that an unprivileged user may still fill.
+    #[serde(rename = "free_bytes")]
     pub free: Bytes,
     /// Preferred block size.
+    #[serde(rename = "block_size_bytes")]
     pub block_size: Bytes,
 }
 
@@ -47,14 +52,18 @@ pub struct Device {
     /// Names of the devices it rests on directly; empty for a leaf.
     pub rests_on: Vec<String>,
     /// Major and minor number.
+    #[serde(flatten, with = "number")]
     pub number: (u32, u32),
     /// Vendor and model, or the backing file of a loop device.
     pub model: Option<String>,
     /// Size.
+    #[serde(rename = "size_bytes")]
     pub size: Bytes,
     /// Logical block size: the unit of addressing, and of direct I/O.
+    #[serde(rename = "logical_block_bytes")]
     pub logical_block: Option<Bytes>,
     /// Physical block size: the unit the medium writes in.
+    #[serde(rename = "physical_block_bytes")]
     pub physical_block: Option<Bytes>,
     /// The I/O scheduler in use.
     pub scheduler: Option<String>,
@@ -63,7 +72,32 @@ pub struct Device {
     /// Whether the device says that it rotates.
     pub rotational: Option<bool>,
     /// Read-ahead.
+    #[serde(rename = "read_ahead_bytes")]
     pub read_ahead: Option<Bytes>,
+}
+
+/// A path as text, with U+FFFD for what is not UTF-8.
+fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+/// A device's number as `major` and `minor`.
+mod number {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Form {
+        major: u32,
+        minor: u32,
+    }
+
+    pub(super) fn serialize<S: Serializer>(of: &(u32, u32), serializer: S) -> Result<S::Ok, S::Error> {
+        Form { major: of.0, minor: of.1 }.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(u32, u32), D::Error> {
+        Form::deserialize(deserializer).map(|Form { major, minor }| (major, minor))
+    }
 }
 
 /// A device's own counters since it appeared (Linux, Documentation/block/stat.rst).
@@ -72,10 +106,12 @@ pub struct DeviceCounters {
     /// Reads completed.
     pub reads: u64,
     /// Bytes read.
+    #[serde(rename = "read_bytes")]
     pub read: Bytes,
     /// Writes completed.
     pub writes: u64,
     /// Bytes written.
+    #[serde(rename = "written_bytes")]
     pub written: Bytes,
     /// Flushes completed.
     pub flushes: u64,
@@ -137,6 +173,7 @@ pub struct DiskCounts {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Host {
     /// Host name.
+    #[serde(alias = "host_name")]
     pub name: String,
     /// Kernel release.
     pub kernel: String,
@@ -147,6 +184,7 @@ pub struct Host {
     /// Processors that this process may use.
     pub cpus: u32,
     /// Memory.
+    #[serde(rename = "memory_bytes")]
     pub memory: Bytes,
     /// `none`, `kvm`, `vmware`..., or `unknown hypervisor`; with the container, where there is one.
     pub virtualisation: String,

@@ -47,6 +47,23 @@ impl SweepTerms {
     pub const CLOSER: u32 = 2;
     /// Jobs at most where globals do not limit them.
     pub const MAX_JOBS: u32 = 1280;
+
+    /// As the articles have it.
+    pub const fn new(operation: DbOperation) -> SweepTerms {
+        SweepTerms {
+            operation,
+            jobs: Vec::new(),
+            step: SweepTerms::STEP,
+            ramp: Nanos::SECOND,
+            repeat: 1,
+            closer: SweepTerms::CLOSER,
+            stop_response: SweepTerms::STOP_RESPONSE,
+            min_growth: SweepTerms::MIN_GROWTH,
+            average: SweepTerms::AVERAGE,
+            ceiling: SweepTerms::CEILING,
+            target_iops: None,
+        }
+    }
 }
 
 /// Why a sweep raised the number of jobs no further.

@@ -240,9 +240,10 @@ pub struct Verified {
     /// Not all was compared: interrupted.
     pub incomplete: bool,
     /// The wrong ones by kind of damage.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub damage: BTreeMap<Damage, u64>,
     /// The first ones found wrong or unreadable, up to [`Verified::LISTED`].
+    #[serde(default)]
     pub first: Vec<Finding>,
 }
 
@@ -252,7 +253,7 @@ pub struct Finding {
     /// Where it is, in bytes from the target's start; with several files counted through them, and `what` names the file.
     pub offset: u64,
     /// What kind of damage; none where it could not be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub damage: Option<Damage>,
     /// What is wrong, as text.
     pub what: String,

@@ -156,7 +156,7 @@ pub fn json(report: &AbReport<'_>) -> Value {
     let run = report.run;
     document!({
         "format": FORMAT,
-        "run": shared::run(&run.info),
+        "run": shared::stored(&run.info),
         "jobs": { "a": terms.jobs.0, "b": terms.jobs.1 },
         "pairs": blocks.len(),
         "repeat": terms.repeat,

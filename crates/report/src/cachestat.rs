@@ -201,7 +201,7 @@ pub fn json(run: &Run) -> Value {
     };
     json!({
         "format": JSON_FORMAT,
-        "run": shared::run(&run.info),
+        "run": shared::stored(&run.info),
         "total": total(run).as_ref().map(row),
         "intervals": rows(run).iter().map(row).collect::<Vec<_>>(),
         "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),

@@ -1,15 +1,17 @@
-//! What became of acknowledged writes: the text and the JSON of `iolite durability check`.
+//! What became of acknowledged writes: the text and the JSON of `iolite durability run` and `check`.
 //!
 //! The document has `"format": "iolite-durability/1"`, `run` as in a run's document, and `durability`: the plan, `acknowledged`,
-//! `judged`, `lost`, `losses` (the first hundred), `torn_in_progress`.
+//! `judged`, `lost`, `losses` (the first hundred), `torn_in_progress`. That of a run has `"format": "iolite-durability-run/1"`, `run`,
+//! `plan`, `totals` (null where it was cut short, or `acknowledged`, `elapsed_ns`, `limit`), `warnings` and `ending`.
 
-use iolite_model::acknowledged::{Findings, LossKind, Method};
+use iolite_model::Ending;
+use iolite_model::acknowledged::{Findings, LossKind, Method, Plan, Totals};
 use iolite_results::Run;
 use serde_json::{Value, json};
 
-use crate::json as shared;
 use crate::styler::{Emphasis, Style, Styler, count};
 use crate::text::filled;
+use crate::{answer, document, json as shared};
 
 /// Name and version of the document.
 pub const JSON_FORMAT: &str = "iolite-durability/1";
@@ -19,12 +21,43 @@ const LABEL: usize = 14;
 /// Terminal output: the answer first.
 pub fn text(found: &Findings, style: Style) -> String {
     let styler = Styler(style);
-    filled([answer(found, styler), what_was_done(found, styler), losses(found, styler)])
+    filled([answer(found, styler), plan_text(&found.plan, styler), losses(found, styler)])
 }
 
 /// One document.
 pub fn json(run: &Run, found: &Findings) -> Value {
-    json!({ "format": JSON_FORMAT, "run": shared::run(&run.info), "durability": found })
+    json!({ "format": JSON_FORMAT, "run": shared::stored(&run.info), "durability": found })
+}
+
+/// What a run has written, as far as it has recorded it itself: the notes of the witness are the authority.
+pub(crate) fn run_text(run: &Run, plan: &Plan, style: Style) -> String {
+    let styler = Styler(style);
+    let totals: Option<Totals> = run.concluded().last();
+    let written = match &totals {
+        Some(Totals { acknowledged, elapsed, .. }) => format!("{} in {elapsed}", count(*acknowledged)),
+        None => "recorded by the witness only: the run was cut short".to_owned(),
+    };
+    let mut text = line(styler, "acknowledged", written);
+    if let Some(limit) = totals.and_then(|totals| totals.limit) {
+        text += &line(styler, "ended", format!("before its time: {limit}"));
+    }
+    let failure = match &run.ending {
+        Some(ending @ Ending::Failed(_)) => answer::ended(ending, "", styler),
+        _ => String::new(),
+    };
+    filled([text + &plan_text(plan, styler), answer::warnings(&run.warnings, styler), failure])
+}
+
+/// One document of a run.
+pub(crate) fn run_json(run: &Run, plan: &Plan) -> Value {
+    json!({
+        "format": "iolite-durability-run/1",
+        "run": shared::stored(&run.info),
+        "plan": plan,
+        "totals": run.concluded::<Totals>().last(),
+        "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
+        "ending": shared::ending(&document::ending(run)),
+    })
 }
 
 fn answer(found: &Findings, styler: Styler) -> String {
@@ -61,8 +94,7 @@ fn answer(found: &Findings, styler: Styler) -> String {
     text
 }
 
-fn what_was_done(found: &Findings, styler: Styler) -> String {
-    let plan = &found.plan;
+fn plan_text(plan: &Plan, styler: Styler) -> String {
     let how = match plan.method {
         Method::Append => "written to the end of a file, fdatasync",
         Method::Overwrite => "written over older blocks, fdatasync",

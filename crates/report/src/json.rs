@@ -31,15 +31,12 @@
 //! | `preconditioned` | null, or of a thorough check `steady`, `rounds`, `iops` (mean of the last five rounds), `deviation_percent` |
 //! | `warnings` | list: `kind`, `text`, `data` (the warning's own fields; sizes in bytes, times in nanoseconds) |
 //! | `verdict` | null, or `profile`, `fitness` (`fit`, `marginal`, `unfit`), `reasons` (list: `fitness`, `what`, `measured`, `asked`, `value`, `bound`, `reservations`: a list of sentences) |
+//! | `meanwhile` | what was sampled during the run, null or empty where it was over too soon: `cpu` (`cpus`, and shares of all of them: `user_share`, `system_share`, `iowait_share`, `steal_share`), `pressure` (list: `resource`, `waiting_share` of the time), `memory` (`min_available_bytes`, `max_dirty_bytes`), `devices` (list, the busiest first: `name`, per second `reads`, `read_bytes`, `writes`, `written_bytes`, and `busy_share`), `databases` (list: `name`, per second `data_reads`, `data_writes`, `log_writes`, `log_syncs`), `waits` (list: `name`, `sessions` on average), `sampling` (`cpu_share` of one CPU, `skipped` samples) |
 //! | `ending` | `kind` (`completed`, `interrupted`, `failed`), `error` (null unless failed) |
 
-use iolite_model::{
-    Cache, CacheStamp, Calibration, Device, DeviceCounters, Ending, ErrorTally, Filesystem, Finding, Host,
-    Layer, Nanos, OpKind, Quantile, RateKept, RunInfo, Stuck, Task, Verdict, Verified, Warning,
-};
-use iolite_stats::{
-    Change, Estimate, Histogram, Knee, PhaseChanges, PhaseResult, Preconditioned, ScalingModel,
-};
+use iolite_model::{Cache, CacheStamp, Ending, Layer, Nanos, OpKind, Quantile, Task, Warning};
+use iolite_stats::{Change, Estimate, Histogram, Knee, PhaseChanges, PhaseResult, ScalingModel};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::configuration;
@@ -57,95 +54,21 @@ const QUANTILES: [(&str, f64); 5] =
 pub fn json(report: &Report) -> Value {
     json!({
         "format": JSON_FORMAT,
-        "run": run(&report.run),
-        "calibration": report.calibration.as_ref().map(calibration),
+        "run": stored(&report.run),
+        "calibration": stored(&report.calibration),
         "configuration": report.configuration.as_ref().map(configuration::json),
         "phases": report.phases.iter().map(phase).collect::<Vec<_>>(),
         "knees": report.knees.iter().map(knee).collect::<Vec<_>>(),
-        "preconditioned": report.preconditioned.as_ref().map(preconditioned),
+        "preconditioned": stored(&report.preconditioned),
         "warnings": report.warnings.iter().map(warning).collect::<Vec<_>>(),
-        "verdict": report.verdict.as_ref().map(verdict),
+        "verdict": stored(&report.verdict),
         "ending": ending(&report.ending),
     })
 }
 
-fn preconditioned(found: &Preconditioned) -> Value {
-    json!({
-        "steady": found.steady,
-        "rounds": found.rounds,
-        "iops": found.iops,
-        "deviation_percent": found.deviation_percent,
-    })
-}
-
-/// The machine and the storage of a run.
-pub fn run(run: &RunInfo) -> Value {
-    json!({
-        "id": run.id.0,
-        "version": run.version,
-        "model_version": run.model_version,
-        "command": run.command,
-        "started_unix_ns": run.started_unix.0,
-        "process": run.process,
-        "host": host(&run.host),
-        "storage": {
-            "directory": run.storage.directory.to_string_lossy(),
-            "filesystem": filesystem(&run.storage.filesystem),
-            "devices": run.storage.devices.iter().map(device).collect::<Vec<_>>(),
-        },
-    })
-}
-
-fn host(host: &Host) -> Value {
-    json!({
-        "name": host.name,
-        "kernel": host.kernel,
-        "architecture": host.architecture,
-        "cpu": host.cpu,
-        "cpus": host.cpus,
-        "memory_bytes": host.memory.0,
-        "virtualisation": host.virtualisation,
-    })
-}
-
-fn filesystem(fs: &Filesystem) -> Value {
-    json!({
-        "kind": fs.kind,
-        "source": fs.source,
-        "mount_point": fs.mount_point.to_string_lossy(),
-        "options": fs.options,
-        "size_bytes": fs.size.0,
-        "free_bytes": fs.free.0,
-        "block_size_bytes": fs.block_size.0,
-    })
-}
-
-fn device(device: &Device) -> Value {
-    json!({
-        "name": device.name,
-        "kind": device.kind,
-        "rests_on": device.rests_on,
-        "major": device.number.0,
-        "minor": device.number.1,
-        "model": device.model,
-        "size_bytes": device.size.0,
-        "logical_block_bytes": device.logical_block.map(|bytes| bytes.0),
-        "physical_block_bytes": device.physical_block.map(|bytes| bytes.0),
-        "scheduler": device.scheduler,
-        "write_cache": device.write_cache,
-        "rotational": device.rotational,
-        "read_ahead_bytes": device.read_ahead.map(|bytes| bytes.0),
-    })
-}
-
-/// The program's own cost.
-pub fn calibration(calibration: &Calibration) -> Value {
-    json!({
-        "clock": calibration.clock,
-        "clock_cost_ns": calibration.clock_cost_ns,
-        "clock_resolution_ns": calibration.clock_resolution.0,
-        "loop_cost_ns": calibration.loop_cost_ns,
-    })
+/// What has the document's keys as it is stored: texts and numbers, which always serialise.
+pub fn stored(value: impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
 }
 
 pub(crate) fn phase(result: &PhaseResult) -> Value {
@@ -173,11 +96,11 @@ pub(crate) fn phase(result: &PhaseResult) -> Value {
             "backlog": end.outstanding.backlog,
         },
         "operations": OpKind::all().filter_map(|kind| operations(result, kind)).collect::<Vec<_>>(),
-        "errors": end.errors.iter().map(tally).collect::<Vec<_>>(),
-        "stuck": end.stuck.iter().map(stuck).collect::<Vec<_>>(),
-        "rate": end.rate.map(rate),
+        "errors": stored(&end.errors),
+        "stuck": stored(&end.stuck),
+        "rate": stored(end.rate),
         "changes": PhaseChanges::of(result).as_ref().map(changes),
-        "verified": end.verified.as_ref().map(verified),
+        "verified": stored(&end.verified),
     })
 }
 
@@ -191,25 +114,6 @@ pub(crate) fn task(task: &Task) -> Value {
     let (kind, mut value) = tagged.unwrap_or_default();
     value["kind"] = kind.into();
     value
-}
-
-fn tally(tally: &ErrorTally) -> Value {
-    json!({
-        "kind": tally.kind.name(),
-        "class": tally.class.name(),
-        "count": tally.count,
-        "first_offsets": tally.first_offsets,
-        "first": tally.first,
-    })
-}
-
-fn stuck(stuck: &Stuck) -> Value {
-    json!({
-        "worker": stuck.worker,
-        "kind": stuck.kind.name(),
-        "offset": stuck.offset,
-        "age_ns": stuck.age.0,
-    })
 }
 
 fn changes(found: &PhaseChanges) -> Value {
@@ -231,59 +135,13 @@ fn changes(found: &PhaseChanges) -> Value {
     })
 }
 
-fn rate(rate: RateKept) -> Value {
-    json!({
-        "asked_iops": rate.asked.0,
-        "achieved_iops": rate.achieved.0,
-        "backlog": rate.backlog,
-        "kept": rate.kept,
-    })
-}
-
-pub(crate) fn verified(verified: &Verified) -> Value {
-    let finding = |finding: &Finding| json!({ "offset": finding.offset, "damage": finding.damage, "what": finding.what });
-    json!({
-        "units": verified.units,
-        "wrong": verified.wrong,
-        "unknown": verified.unknown,
-        "unreadable": verified.unreadable,
-        "incomplete": verified.incomplete,
-        "damage": verified.damage,
-        "first": verified.first.iter().map(finding).collect::<Vec<_>>(),
-    })
-}
-
 pub(crate) fn cache(cache: &Cache) -> Value {
     let stamp = cache.stamp();
-    json!({
-        "stamp": stamp.name(),
-        "cached_share": matches!(stamp, CacheStamp::PartlyCached(_)).then(|| stamp.share()).flatten(),
-        "requested_read_bytes": cache.requested_read.0,
-        "requested_written_bytes": cache.requested_written.0,
-        "device_read_bytes": cache.device_read.map(|bytes| bytes.0),
-        "device_written_bytes": cache.device_written.map(|bytes| bytes.0),
-        "device_flushes": cache.device_flushes,
-        "own_read_bytes": cache.own_read.map(|bytes| bytes.0),
-        "own_written_bytes": cache.own_written.map(|bytes| bytes.0),
-        "resident_before": cache.resident_before,
-        "resident_after": cache.resident_after,
-        "unwritten": cache.unwritten,
-        "compressed": cache.compressed,
-        "zeros": cache.zeros,
-        "unattributed": cache.unattributed,
-        "direct_confirmed": cache.direct_confirmed,
-    })
-}
-
-/// What devices counted.
-pub(crate) fn counters(counters: DeviceCounters) -> Value {
-    json!({
-        "reads": counters.reads,
-        "read_bytes": counters.read.0,
-        "writes": counters.writes,
-        "written_bytes": counters.written.0,
-        "flushes": counters.flushes,
-    })
+    let mut value = stored(cache);
+    value["stamp"] = stamp.name().into();
+    value["cached_share"] =
+        matches!(stamp, CacheStamp::PartlyCached(_)).then(|| stamp.share()).flatten().into();
+    value
 }
 
 /// What a kind of operation did; `None` where it did not occur.
@@ -386,25 +244,6 @@ pub fn warning(warning: &Warning) -> Value {
     let mut data = serde_json::to_value(warning).unwrap_or_default();
     let kind = data.as_object_mut().and_then(|fields| fields.remove("warning"));
     json!({ "kind": kind, "text": warning.to_string(), "data": data })
-}
-
-pub(crate) fn verdict(verdict: &Verdict) -> Value {
-    let reason = |reason: &iolite_model::Reason| {
-        json!({
-            "fitness": reason.fitness.to_string(),
-            "what": reason.what,
-            "measured": reason.measured,
-            "asked": reason.asked,
-            "value": reason.value,
-            "bound": reason.bound,
-            "reservations": reason.reservations,
-        })
-    };
-    json!({
-        "profile": verdict.profile,
-        "fitness": verdict.fitness.to_string(),
-        "reasons": verdict.reasons.iter().map(reason).collect::<Vec<_>>(),
-    })
 }
 
 /// How a run or a phase ended.

@@ -233,8 +233,8 @@ pub fn json(report: &LatencyReport) -> Value {
     json!({
         "format": JSON_FORMAT,
         "name": report.task.name,
-        "run": shared::run(&report.run),
-        "calibration": report.calibration.as_ref().map(shared::calibration),
+        "run": shared::stored(&report.run),
+        "calibration": shared::stored(&report.calibration),
         "task": shared::task(&Task::File(report.task.clone())),
         "target": {
             "bound_ns": report.target.bound.0,

@@ -55,6 +55,7 @@ pub use grid::aligned;
 pub use html::page;
 pub use json::{JSON_FORMAT, json};
 pub use live::{Live, LiveKind};
+pub use meanwhile::text as meanwhile;
 pub use progress::{Progress, ProgressUnit};
 pub use screen::Screen;
 pub use show::{Format, show};

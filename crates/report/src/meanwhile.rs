@@ -1,7 +1,10 @@
 //! What the machine did while a run went on: a few figures of what every run samples. All of it is in SQL.
 
+use std::fmt;
+
 use iolite_model::{Bytes, Reading};
 use iolite_results::Run;
+use serde::Serialize;
 
 use crate::machine::line;
 use crate::styler::{Emphasis, Style, Styler};
@@ -13,18 +16,96 @@ const WAITS: usize = 4;
 /// Samples from which on a mean over the run says something.
 const SAMPLES: usize = 3;
 
+/// Means over the run. Times are shares of one CPU, of the time, or of all CPUs where that is said; rates are per second.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Meanwhile {
+    /// Shares of all CPUs.
+    cpu: Option<CpuUse>,
+    /// Shares of the time in which a task waited, by resource.
+    pressure: Vec<Pressure>,
+    memory: Option<Memory>,
+    /// Those that did anything, the busiest first.
+    devices: Vec<Device>,
+    databases: Vec<Database>,
+    /// What sessions of a database waited for, the most sessions first.
+    waits: Vec<Wait>,
+    sampling: Option<Sampling>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct CpuUse {
+    cpus: u32,
+    user_share: f64,
+    system_share: f64,
+    iowait_share: Option<f64>,
+    steal_share: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Pressure {
+    resource: &'static str,
+    waiting_share: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Memory {
+    min_available_bytes: Bytes,
+    max_dirty_bytes: Bytes,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Device {
+    name: String,
+    reads: f64,
+    read_bytes: f64,
+    writes: f64,
+    written_bytes: f64,
+    busy_share: f64,
+}
+
+/// What a database counted while phases ran in it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Database {
+    name: String,
+    data_reads: Option<f64>,
+    data_writes: Option<f64>,
+    log_writes: Option<f64>,
+    log_syncs: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Wait {
+    name: String,
+    /// Average number.
+    sessions: f64,
+}
+
+/// What sampling itself has cost.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Sampling {
+    cpu_share: f64,
+    skipped: f64,
+}
+
 /// Means over the run; empty where it was over too soon to sample.
-pub(crate) fn text(run: &Run, style: Style) -> String {
-    let styler = Styler(style);
+pub fn text(run: &Run, style: Style) -> String {
+    let (styler, found) = (Styler(style), Meanwhile::of(run));
     let mut lines = Vec::new();
-    lines.extend(cpu(run).map(|text| line(styler, "CPU", text)));
-    lines.extend(pressure(run).map(|text| line(styler, "stalled", text)));
-    lines.extend(memory(run).map(|text| line(styler, "memory", text)));
-    lines.extend(devices(run).into_iter().map(|(name, text)| line(styler, &styler.clean(name), text)));
-    let of_database = |(name, text)| line(styler, "database", format!("{}: {text}", styler.clean(name)));
-    lines.extend(databases(run).into_iter().map(of_database));
-    lines.extend(waits(run).map(|text| line(styler, "sessions", text)));
-    lines.extend(cost(run).map(|text| line(styler, "sampling", text)));
+    lines.extend(found.cpu.map(|cpu| line(styler, "CPU", cpu)));
+    let waited: Vec<_> = found.pressure.iter().map(ToString::to_string).collect();
+    if !waited.is_empty() {
+        let text = format!("share of the time in which a task waited: {}", waited.join(", "));
+        lines.push(line(styler, "stalled", text));
+    }
+    lines.extend(found.memory.map(|memory| line(styler, "memory", memory)));
+    let devices = found.devices.iter().take(DEVICES);
+    lines.extend(devices.map(|device| line(styler, &styler.clean(&device.name), device)));
+    lines.extend(found.databases.iter().map(|database| line(styler, "database", styler.clean(database))));
+    let waits: Vec<_> = found.waits.iter().take(WAITS).map(ToString::to_string).collect();
+    if !waits.is_empty() {
+        lines.push(line(styler, "sessions", format!("on average {}", waits.join(", "))));
+    }
+    lines.extend(found.sampling.map(|cost| line(styler, "sampling", cost)));
     if lines.is_empty() {
         return String::new();
     }
@@ -36,112 +117,191 @@ fn ends(readings: &[Reading]) -> Option<(&Reading, &Reading)> {
     Some((readings.first()?, readings.last()?)).filter(|_| readings.len() >= SAMPLES)
 }
 
+/// Time over which something was observed, in seconds.
+fn observed(readings: &[Reading]) -> Option<f64> {
+    Some(Reading::counted(readings, "observed_seconds")).filter(|seconds| *seconds > 0.0)
+}
+
+impl Meanwhile {
+    /// What was sampled of a run; without anything where it was over too soon.
+    pub(crate) fn of(run: &Run) -> Meanwhile {
+        let mut devices: Vec<_> = run.readings.series().filter_map(Device::of).collect();
+        devices.sort_by(|one, other| other.busy_share.total_cmp(&one.busy_share));
+        Meanwhile {
+            cpu: CpuUse::of(run),
+            pressure: ["cpu", "io", "memory"].into_iter().filter_map(|of| Pressure::of(run, of)).collect(),
+            memory: Memory::of(run),
+            devices,
+            databases: run.readings.series().filter_map(Database::of).collect(),
+            waits: Wait::all(run).unwrap_or_default(),
+            sampling: Sampling::of(run),
+        }
+    }
+}
+
+impl CpuUse {
+    fn of(run: &Run) -> Option<CpuUse> {
+        let (first, last) = ends(run.readings.of("cpu", ""))?;
+        let cpus = run.info.host.cpus;
+        let share = |name| Some(last.rate(first, name)? / f64::from(cpus.max(1)));
+        Some(CpuUse {
+            cpus,
+            user_share: share("user_seconds")?,
+            system_share: share("system_seconds")?,
+            iowait_share: share("iowait_seconds"),
+            steal_share: share("steal_seconds"),
+        })
+    }
+}
+
+impl Pressure {
+    fn of(run: &Run, resource: &'static str) -> Option<Pressure> {
+        let (first, last) = ends(run.readings.of("pressure", resource))?;
+        Some(Pressure { resource, waiting_share: last.rate(first, "some_seconds")? })
+    }
+}
+
+impl Memory {
+    fn of(run: &Run) -> Option<Memory> {
+        let readings = run.readings.of("memory", "");
+        ends(readings)?;
+        let values = |name| readings.iter().filter_map(move |reading: &Reading| reading.value(name));
+        let min = values("available_bytes").reduce(f64::min)?;
+        let max = values("dirty_bytes").reduce(f64::max)?;
+        Some(Memory { min_available_bytes: Bytes(min as u64), max_dirty_bytes: Bytes(max as u64) })
+    }
+}
+
+impl Device {
+    fn of((probe, name, readings): (&str, &str, &[Reading])) -> Option<Device> {
+        let (first, last) = ends(readings).filter(|_| probe == "device")?;
+        let rate = |counter| last.rate(first, counter).unwrap_or(0.0);
+        let device = Device {
+            name: name.to_owned(),
+            reads: rate("reads"),
+            read_bytes: rate("read_bytes"),
+            writes: rate("writes"),
+            written_bytes: rate("written_bytes"),
+            busy_share: rate("busy_seconds"),
+        };
+        (device.reads + device.writes != 0.0).then_some(device)
+    }
+}
+
+impl Database {
+    fn of((probe, name, readings): (&str, &str, &[Reading])) -> Option<Database> {
+        let (_, last) = ends(readings).filter(|_| probe == "database")?;
+        let seconds = observed(readings)?;
+        let rate = |counter: &str| {
+            last.value(counter)?;
+            Some(Reading::counted(readings, counter) / seconds)
+        };
+        let database = Database {
+            name: name.to_owned(),
+            data_reads: rate("data_reads"),
+            data_writes: rate("data_writes"),
+            log_writes: rate("log_writes"),
+            log_syncs: rate("log_syncs"),
+        };
+        Some(database).filter(|database| database.rates().next().is_some())
+    }
+
+    fn rates(&self) -> impl Iterator<Item = String> {
+        let rates = [
+            (self.data_reads, "reads"),
+            (self.data_writes, "writes of data"),
+            (self.log_writes, "writes of the log"),
+            (self.log_syncs, "syncs of the log"),
+        ];
+        rates.into_iter().filter_map(|(rate, of)| rate.map(|rate| format!("{rate:.0} {of}/s")))
+    }
+}
+
+impl Wait {
+    fn all(run: &Run) -> Option<Vec<Wait>> {
+        let of_all = run.readings.of("waits", "");
+        ends(of_all)?;
+        let seconds = observed(of_all)?;
+        let in_waits = run.readings.series().filter(|(probe, name, _)| *probe == "waits" && !name.is_empty());
+        let mut waits: Vec<_> = in_waits
+            .map(|(_, name, readings)| Wait {
+                name: name.to_owned(),
+                sessions: Reading::counted(readings, "session_seconds") / seconds,
+            })
+            .collect();
+        waits.sort_by(|one, other| other.sessions.total_cmp(&one.sessions));
+        Some(waits)
+    }
+}
+
+impl Sampling {
+    fn of(run: &Run) -> Option<Sampling> {
+        let (first, last) = ends(run.readings.of("sampler", ""))?;
+        let skipped = last.value("skipped").unwrap_or(0.0);
+        Some(Sampling { cpu_share: last.rate(first, "cpu_seconds")?, skipped })
+    }
+}
+
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-fn cpu(run: &Run) -> Option<String> {
-    let (first, last) = ends(run.readings.of("cpu", ""))?;
-    let cpus = f64::from(run.info.host.cpus.max(1));
-    let share = |name| Some(percent(last.rate(first, name)? / cpus));
-    let (user, system) = (share("user_seconds")?, share("system_seconds")?);
-    let mut text = format!("{user} user, {system} system");
-    text += &share("iowait_seconds").map(|share| format!(", {share} waiting for I/O")).unwrap_or_default();
-    text += &share("steal_seconds").map(|share| format!(", {share} stolen")).unwrap_or_default();
-    Some(format!("{text}, of all {} CPUs", run.info.host.cpus))
-}
-
-/// Shares of the time in which something waited for a resource.
-fn pressure(run: &Run) -> Option<String> {
-    let of = |(resource, says): (&str, &str)| {
-        let (first, last) = ends(run.readings.of("pressure", resource))?;
-        Some(format!("{} for {says}", percent(last.rate(first, "some_seconds")?)))
-    };
-    let parts: Vec<_> =
-        [("cpu", "CPUs"), ("io", "I/O"), ("memory", "memory")].into_iter().filter_map(of).collect();
-    (!parts.is_empty()).then(|| format!("share of the time in which a task waited: {}", parts.join(", ")))
-}
-
-fn memory(run: &Run) -> Option<String> {
-    let readings = run.readings.of("memory", "");
-    ends(readings)?;
-    let values = |name| readings.iter().filter_map(move |reading: &Reading| reading.value(name));
-    let min = values("available_bytes").reduce(f64::min)?;
-    let max = values("dirty_bytes").reduce(f64::max)?;
-    Some(format!("at least {} available, at most {} dirty", Bytes(min as u64), Bytes(max as u64)))
-}
-
-/// Each device that did anything.
-fn devices(run: &Run) -> Vec<(&str, String)> {
-    let of = |(probe, name, readings)| {
-        let (first, last) = ends(readings).filter(|_| probe == "device")?;
-        let rate = |counter| last.rate(first, counter).unwrap_or(0.0);
-        let (reads, writes) = (rate("reads"), rate("writes"));
-        if reads + writes == 0.0 {
-            return None;
+impl fmt::Display for CpuUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} user, {} system", percent(self.user_share), percent(self.system_share))?;
+        for (share, what) in [(self.iowait_share, "waiting for I/O"), (self.steal_share, "stolen")] {
+            share.map_or(Ok(()), |share| write!(f, ", {} {what}", percent(share)))?;
         }
-        let busy = rate("busy_seconds");
-        let text = format!(
-            "{reads:.0} reads/s ({}/s), {writes:.0} writes/s ({}/s), {} busy",
-            Bytes(rate("read_bytes") as u64),
-            Bytes(rate("written_bytes") as u64),
-            percent(busy)
-        );
-        Some((busy, name, text))
-    };
-    let mut all: Vec<(f64, &str, String)> = run.readings.series().filter_map(of).collect();
-    all.sort_by(|a, b| b.0.total_cmp(&a.0));
-    all.into_iter().take(DEVICES).map(|(_, name, text)| (name, text)).collect()
+        write!(f, ", of all {} CPUs", self.cpus)
+    }
 }
 
-/// What each database counted while phases ran in it.
-fn databases(run: &Run) -> Vec<(&str, String)> {
-    let of = |(probe, name, readings)| {
-        let (_, last) = ends(readings).filter(|_| probe == "database")?;
-        let seconds =
-            Some(Reading::counted(readings, "observed_seconds")).filter(|seconds| *seconds > 0.0)?;
-        let counted = |counter: &str, of: &str| {
-            last.value(counter)?;
-            Some(format!("{:.0} {of}/s", Reading::counted(readings, counter) / seconds))
+impl fmt::Display for Pressure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let resource = match self.resource {
+            "cpu" => "CPUs",
+            "io" => "I/O",
+            other => other,
         };
-        let parts: Vec<String> = [
-            counted("data_reads", "reads"),
-            counted("data_writes", "writes of data"),
-            counted("log_writes", "writes of the log"),
-            counted("log_syncs", "syncs of the log"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        (!parts.is_empty()).then(|| (name, parts.join(", ")))
-    };
-    run.readings.series().filter_map(of).collect()
+        write!(f, "{} for {resource}", percent(self.waiting_share))
+    }
 }
 
-/// What sessions of a database spent their time in: average numbers of sessions while they were observed, the largest first.
-fn waits(run: &Run) -> Option<String> {
-    let observed = run.readings.of("waits", "");
-    ends(observed)?;
-    let seconds = Some(Reading::counted(observed, "observed_seconds")).filter(|seconds| *seconds > 0.0)?;
-    let in_waits = run.readings.series().filter(|(probe, name, _)| *probe == "waits" && !name.is_empty());
-    let mut waits: Vec<(f64, &str)> = in_waits
-        .map(|(_, name, readings)| (Reading::counted(readings, "session_seconds") / seconds, name))
-        .collect();
-    waits.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let part = |(sessions, name): &(f64, &str)| format!("{sessions:.2} in {name}");
-    let parts: Vec<String> = waits.iter().take(WAITS).map(part).collect();
-    (!parts.is_empty()).then(|| format!("on average {}", parts.join(", ")))
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at least {} available, at most {} dirty", self.min_available_bytes, self.max_dirty_bytes)
+    }
 }
 
-/// What sampling itself has cost.
-fn cost(run: &Run) -> Option<String> {
-    let (first, last) = ends(run.readings.of("sampler", ""))?;
-    let share = last.rate(first, "cpu_seconds")?;
-    let left_out = match last.value("skipped") {
-        Some(skipped) if skipped > 0.0 => format!("; {skipped:.0} samples were skipped"),
-        _ => String::new(),
-    };
-    Some(format!("{:.3} % of one CPU{left_out}", share * 100.0))
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Device { reads, writes, .. } = self;
+        let (read, written) = (Bytes(self.read_bytes as u64), Bytes(self.written_bytes as u64));
+        let busy = percent(self.busy_share);
+        write!(f, "{reads:.0} reads/s ({read}/s), {writes:.0} writes/s ({written}/s), {busy} busy")
+    }
+}
+
+impl fmt::Display for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.rates().collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2} in {}", self.sessions, self.name)
+    }
+}
+
+impl fmt::Display for Sampling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3} % of one CPU", self.cpu_share * 100.0)?;
+        if self.skipped > 0.0 {
+            write!(f, "; {:.0} samples were skipped", self.skipped)?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -205,6 +365,9 @@ mod tests {
         }
         assert_eq!(lines.last().map(|line| line.trim_start_matches("sampling ")), Some("0.050 % of one CPU"));
         assert!(!text.contains("idle"), "{text}");
+        let json = crate::json::stored(Meanwhile::of(&sampled(5)));
+        assert_eq!(json.pointer("/devices/0/busy_share"), Some(&0.5.into()), "{json}");
+        assert_eq!(json.pointer("/waits/0/sessions"), Some(&1.5.into()), "{json}");
     }
 
     #[test]

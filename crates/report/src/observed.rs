@@ -213,7 +213,7 @@ pub fn json(report: &ObservedReport) -> Value {
     };
     json!({
         "format": JSON_FORMAT,
-        "run": shared::run(&report.run),
+        "run": shared::stored(&report.run),
         "configuration": report.configuration.as_ref().map(configuration::json),
         "figures": report.lines().iter().map(figure).collect::<Vec<_>>(),
         "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),

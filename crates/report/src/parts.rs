@@ -1,4 +1,4 @@
 //! Parts of the JSON document, for documents of another form that hold them too.
 
-pub use crate::json::{calibration, ending, run, warning};
+pub use crate::json::{ending, stored, warning};
 pub use crate::run::phase_json as phase;

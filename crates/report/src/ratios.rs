@@ -184,7 +184,8 @@ fn rows(runs: &[Run]) -> Vec<Row<'_>> {
 /// All ratios of at least two patterns on a target, and of at least two targets with a pattern.
 fn ratios<'a>(rows: &'a [Row<'a>]) -> Vec<Ratio<'a>> {
     let mut ratios = Vec::new();
-    let sides: [(&'static str, fn(&'a Row<'a>) -> &'a str); 2] =
+    type Side<'a> = fn(&'a Row<'a>) -> &'a str;
+    let sides: [(&'static str, Side<'a>); 2] =
         [("patterns", |row| &row.target), ("targets", |row| &row.pattern)];
     for (across, side) in sides {
         let mut groups: Vec<&str> = rows.iter().map(side).collect();

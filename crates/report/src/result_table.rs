@@ -43,11 +43,11 @@ pub(crate) fn json(run: &Run, procedure: &str, tables: &[ResultTable]) -> Value 
         "format": FORMAT,
         "procedure": procedure,
         "tables": tables,
-        "run": shared::run(&run.info),
-        "calibration": run.calibration.as_ref().map(shared::calibration),
+        "run": shared::stored(&run.info),
+        "calibration": shared::stored(&run.calibration),
         "phases": run.phases.iter().map(phase_json).collect::<Vec<_>>(),
         "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "verdict": run.verdict.as_ref().map(shared::verdict),
+        "verdict": shared::stored(&run.verdict),
         "ending": shared::ending(&crate::document::ending(run)),
     })
 }

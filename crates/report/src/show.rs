@@ -1,6 +1,6 @@
 //! Any run as its command prints it: live at its end, or read back from the store.
 
-use iolite_model::acknowledged::Findings;
+use iolite_model::acknowledged::{Findings, Plan};
 use iolite_model::{
     BlockPoint, CachePoint, ClassicTerms, Conclusion, IometerTerms, PtsTerms, ReadAheadPoint, ResultTable,
 };
@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use crate::ab::AbReport;
 use crate::document::Report;
+use crate::json::stored;
 use crate::latency_target::LatencyReport;
+use crate::meanwhile::Meanwhile;
 use crate::observed::ObservedReport;
 use crate::ran::RanReport;
 use crate::run::RunReport;
@@ -37,16 +39,27 @@ pub enum Format {
 /// The output of a run: what its command prints when it ends.
 pub fn show(run: &Run, format: Format, style: Style) -> String {
     let procedure = run.asked().map(|asked| asked.procedure).unwrap_or_default();
-    let shown = of_procedure(&procedure, run, format, style);
-    // A run without phases, such as an observation, is about nothing else, or over at once.
-    if format != Format::Text {
-        return shown;
+    match of_procedure(&procedure, run, format, style) {
+        Shown::Json(mut document) => {
+            document["meanwhile"] = stored(Meanwhile::of(run));
+            format!("{document:#}\n")
+        }
+        Shown::Text(text) if format == Format::Short => text,
+        Shown::Text(text) => {
+            // A run without phases, such as an observation, is about nothing else, or over at once.
+            let meanwhile = if run.phases.is_empty() { String::new() } else { meanwhile::text(run, style) };
+            crate::text::filled([text, stalls::text(run, style), configuration::text(run, style), meanwhile])
+        }
     }
-    let meanwhile = if run.phases.is_empty() { String::new() } else { meanwhile::text(run, style) };
-    crate::text::filled([shown, stalls::text(run, style), configuration::text(run, style), meanwhile])
 }
 
-fn of_procedure(procedure: &str, run: &Run, format: Format, style: Style) -> String {
+/// The output of a run without what was sampled meanwhile.
+enum Shown {
+    Text(String),
+    Json(Value),
+}
+
+fn of_procedure(procedure: &str, run: &Run, format: Format, style: Style) -> Shown {
     match procedure {
         "check" => check(run, format, style),
         "ab" => match AbReport::of(run) {
@@ -65,6 +78,13 @@ fn of_procedure(procedure: &str, run: &Run, format: Format, style: Style) -> Str
             style,
             |found: &Findings| durability::text(found, style),
             |found| durability::json(run, found),
+        ),
+        "durability-run" => about(
+            run,
+            format,
+            style,
+            |plan: &Plan| durability::run_text(run, plan, style),
+            |plan| durability::run_json(run, plan),
         ),
         "observe" => {
             let report = ObservedReport::of(run);
@@ -107,7 +127,7 @@ fn of_procedure(procedure: &str, run: &Run, format: Format, style: Style) -> Str
 }
 
 /// A run inside a database; any other is shown phase by phase.
-fn in_database(procedure: &str, run: &Run, format: Format, style: Style) -> String {
+fn in_database(procedure: &str, run: &Run, format: Format, style: Style) -> Shown {
     match procedure {
         "sweep" => match SweepReport::of(run) {
             Some(report) => either(format, || sweep::text(&report, style), || sweep::json(&report)),
@@ -138,7 +158,7 @@ fn in_database(procedure: &str, run: &Run, format: Format, style: Style) -> Stri
 }
 
 /// A run that concludes with tables; any other is shown phase by phase.
-fn with_tables(procedure: &str, run: &Run, format: Format, style: Style) -> String {
+fn with_tables(procedure: &str, run: &Run, format: Format, style: Style) -> Shown {
     let tables: Vec<ResultTable> = run.concluded().collect();
     if tables.is_empty() {
         return of_job(run, format, style);
@@ -157,35 +177,35 @@ fn about<C: Conclusion>(
     style: Style,
     text: impl FnOnce(&C) -> String,
     json: impl FnOnce(&C) -> Value,
-) -> String {
+) -> Shown {
     match run.concluded::<C>().last() {
         Some(concluded) => either(format, || text(&concluded), || json(&concluded)),
         None => of_job(run, format, style),
     }
 }
 
-fn check(run: &Run, format: Format, style: Style) -> String {
+fn check(run: &Run, format: Format, style: Style) -> Shown {
     let report = Report::of(run);
     match format {
-        Format::Short => crate::text::judgement(&report, style),
+        Format::Short => Shown::Text(crate::text::judgement(&report, style)),
         format => either(format, || crate::text(&report, style), || crate::json(&report)),
     }
 }
 
 /// Phase by phase: what any run can be shown as.
-fn of_job(run: &Run, format: Format, style: Style) -> String {
+fn of_job(run: &Run, format: Format, style: Style) -> Shown {
     let report = RunReport::of(run);
     either(format, || job::text(&report, style), || job::json(&report))
 }
 
-fn of_study<C: Circumstance>(run: &Run, format: Format, style: Style) -> String {
+fn of_study<C: Circumstance>(run: &Run, format: Format, style: Style) -> Shown {
     let report = StudyReport::<C>::of(run);
     either(format, || study::text(&report, style), || study::json(&report))
 }
 
-fn either(format: Format, text: impl FnOnce() -> String, json: impl FnOnce() -> Value) -> String {
+fn either(format: Format, text: impl FnOnce() -> String, json: impl FnOnce() -> Value) -> Shown {
     match format {
-        Format::Json => format!("{:#}\n", json()),
-        Format::Text | Format::Short => text(),
+        Format::Json => Shown::Json(json()),
+        Format::Text | Format::Short => Shown::Text(text()),
     }
 }

@@ -65,7 +65,7 @@ pub fn text(report: &WaitsReport, style: Style) -> String {
 pub fn json(report: &WaitsReport) -> Value {
     json!({
         "format": JSON_FORMAT,
-        "run": shared::run(&report.run),
+        "run": shared::stored(&report.run),
         "database": report.database,
         "waits": report.found,
         "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),

@@ -6,6 +6,8 @@
 pub mod ab;
 pub mod comparison;
 mod fold;
+mod imported;
+pub mod perftools;
 mod phase_detail;
 mod pts;
 mod readings;
@@ -13,6 +15,7 @@ mod request;
 mod run;
 mod verification;
 
+pub use imported::Imported;
 pub use phase_detail::{PhaseDetail, ReadBack};
 pub use pts::{MAX_RANGE, MAX_RISE, PtsFigures, PtsProgress, PtsRounds, PtsWindow};
 pub use readings::Readings;

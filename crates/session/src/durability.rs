@@ -1,15 +1,54 @@
-//! After a crash: what a witness knows to have been acknowledged, compared with what is there.
+//! Acknowledged writes: a run that makes them until the crash, and what a witness knows of them compared with what is there after
+//! it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use iolite_db::DatabaseUrl;
 use iolite_durability::check::{check, check_database, remove};
-use iolite_durability::{Acknowledged, Commits, open_database};
-use iolite_model::{Concluded, Filesystem, Storage};
-use iolite_suites::{DurabilityCheck, DurabilityStep};
+use iolite_durability::{Acknowledged, Commits, Limits, Witness, open_database};
+use iolite_model::acknowledged::Plan;
+use iolite_model::{Bytes, Concluded, Filesystem, Storage};
+use iolite_suites::{DurabilityCheck, DurabilityStep, SingleStep};
 
+use crate::database::DatabaseWrites;
 use crate::drive::Environment;
 use crate::session::Session;
+
+/// A run of acknowledged writes, in a directory or a database.
+pub struct AcknowledgedRun {
+    /// What is written.
+    pub plan: Plan,
+    /// The database, where it is of commits.
+    pub url: Option<DatabaseUrl>,
+    /// Who takes notes.
+    pub witness: Witness,
+    /// Time; `None` for until it is interrupted.
+    pub duration: Option<Duration>,
+    /// Bytes that are written at most.
+    pub bytes: Bytes,
+    /// What the database has written, and may write.
+    pub held: Option<DatabaseWrites>,
+    /// Ends it: that is no failure.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+impl Environment<SingleStep<()>> for AcknowledgedRun {
+    fn prepare(&mut self, session: &mut Session<'_>, _: &mut SingleStep<()>, (): ()) -> anyhow::Result<()> {
+        session.conclude(Concluded::of(&self.plan));
+        let watch = || self.held.as_ref().and_then(DatabaseWrites::reached);
+        let Self { duration, bytes, ref interrupted, .. } = *self;
+        let limits = Limits { duration, bytes, interrupted, watch: &watch };
+        let events = session.events();
+        let mut progress = |count: u64| events.message(&format!("{count} acknowledged"));
+        let totals =
+            iolite_durability::run(&self.plan, self.url.as_ref(), &self.witness, &limits, &mut progress)?;
+        session.conclude(Concluded::of(&totals));
+        Ok(())
+    }
+}
 
 /// What a witness knows of a run, and the database where it was of commits.
 pub struct WitnessedRun {

@@ -38,7 +38,7 @@ pub use database::{
     WaitsWatch, answered,
 };
 pub use drive::{Bare, Environment};
-pub use durability::WitnessedRun;
+pub use durability::{AcknowledgedRun, WitnessedRun};
 pub use ending::{describe, ending};
 pub use events::Events;
 pub use host_counters::HostCounters;

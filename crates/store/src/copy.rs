@@ -9,8 +9,9 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params, params_from_iter};
 
 use crate::error::Error;
-use crate::insert::{Failure, Recording, integer, utc};
+use crate::insert::{Recording, utc};
 use crate::read::{collect, run_ending};
+use crate::rows::{Failure, integer};
 use crate::schema;
 use crate::store::{Store, interrupt};
 

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use iolite_model::{
-    Bytes, Cache, Calibration, Concluded, Device, Ending, ErrorTally, Event, Filesystem, Finding, Fitness,
-    HistogramBytes, Host, Interval, Iops, Nanos, OpKind, OpTotals, Outstanding, Percentiles, PhaseEnd,
-    PhaseInfo, PhaseRelease, RateKept, Reading, Reason, RunId, RunInfo, Stage, Storage, Stuck, Verdict,
-    Verified, Warning, WorkerTotals,
+    Cache, Calibration, Concluded, Device, Ending, ErrorTally, Event, Filesystem, Fitness, HistogramBytes,
+    Host, Interval, Iops, Nanos, OpKind, OpTotals, Outstanding, Percentiles, PhaseEnd, PhaseInfo,
+    PhaseRelease, RateKept, Reading, Reason, RunId, RunInfo, Stage, Storage, Stuck, Verdict, Verified,
+    Warning, WorkerTotals,
 };
 use rusqlite::types::FromSql;
 use rusqlite::{Params, Row, Transaction, params};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::Error;
@@ -74,12 +75,7 @@ impl Store {
     fn run_events(&self, run: &RunId, row: &Row<'_>) -> Result<Vec<Numbered>, Error> {
         let mut events = vec![(0, Event::RunStarted(Box::new(self.run_info(run, row)?)))];
         if let Some(sequence) = self.get(row, "calibrated_sequence")? {
-            let calibration = Calibration {
-                clock: self.get(row, "clock")?,
-                clock_cost_ns: real(self, row, "clock_cost_ns")?,
-                clock_resolution: nanos(self, row, "clock_resolution_ns")?,
-                loop_cost_ns: real(self, row, "loop_cost_ns")?,
-            };
+            let calibration: Calibration = self.structure(row, "", "the calibration")?;
             events.push((sequence, Event::Calibrated(calibration)));
         }
         if let Some(ending) = run_ending(self, row)? {
@@ -90,15 +86,7 @@ impl Store {
     }
 
     fn run_info(&self, run: &RunId, row: &Row<'_>) -> Result<RunInfo, Error> {
-        let filesystem = Filesystem {
-            kind: self.get(row, "filesystem_kind")?,
-            source: self.get(row, "filesystem_source")?,
-            mount_point: self.get::<String>(row, "filesystem_mount_point")?.into(),
-            options: texts(self, row, "filesystem_options")?,
-            size: bytes(self, row, "filesystem_size_bytes")?,
-            free: bytes(self, row, "filesystem_free_bytes")?,
-            block_size: bytes(self, row, "filesystem_block_bytes")?,
-        };
+        let filesystem: Filesystem = self.structure(row, "filesystem_", "the file system")?;
         Ok(RunInfo {
             id: run.clone(),
             version: self.get(row, "version")?,
@@ -106,15 +94,7 @@ impl Store {
             command: texts(self, row, "command")?,
             started_unix: nanos(self, row, "started_unix_ns")?,
             process: self.get(row, "process")?,
-            host: Host {
-                name: self.get(row, "host_name")?,
-                kernel: self.get(row, "kernel")?,
-                architecture: self.get(row, "architecture")?,
-                cpu: self.get(row, "cpu")?,
-                cpus: self.get(row, "cpus")?,
-                memory: bytes(self, row, "memory_bytes")?,
-                virtualisation: self.get(row, "virtualisation")?,
-            },
+            host: self.structure::<Host>(row, "", "the host")?,
             storage: Storage {
                 directory: self.get::<String>(row, "directory")?.into(),
                 filesystem,
@@ -124,22 +104,17 @@ impl Store {
     }
 
     fn devices(&self, run: &RunId) -> Result<Vec<Device>, Error> {
-        collect(self, "SELECT * FROM device WHERE run = ?1 ORDER BY position", params![run.0], |row| {
-            Ok(Device {
-                name: self.get(row, "name")?,
-                kind: self.get(row, "kind")?,
-                rests_on: texts(self, row, "rests_on")?,
-                number: (self.get(row, "major")?, self.get(row, "minor")?),
-                model: self.get(row, "model")?,
-                size: bytes(self, row, "size_bytes")?,
-                logical_block: optional(self, row, "logical_block_bytes")?.map(Bytes),
-                physical_block: optional(self, row, "physical_block_bytes")?.map(Bytes),
-                scheduler: self.get(row, "scheduler")?,
-                write_cache: self.get(row, "write_cache")?,
-                rotational: self.get(row, "rotational")?,
-                read_ahead: optional(self, row, "read_ahead_bytes")?.map(Bytes),
-            })
-        })
+        let sql = "SELECT * FROM device WHERE run = ?1 ORDER BY position";
+        self.structures(sql, params![run.0], "a device")
+    }
+
+    fn structures<T: DeserializeOwned>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        what: &'static str,
+    ) -> Result<Vec<T>, Error> {
+        collect(self, sql, params, |row| self.structure(row, "", what))
     }
 
     /// Starts and ends of phases; a phase that was cut short has no end.
@@ -179,22 +154,7 @@ impl Store {
                 oldest: nanos(self, row, "outstanding_oldest_ns")?,
                 backlog: unsigned(self, row, "backlog")?,
             },
-            cache: Cache {
-                requested_read: bytes(self, row, "requested_read_bytes")?,
-                requested_written: bytes(self, row, "requested_written_bytes")?,
-                device_read: optional(self, row, "device_read_bytes")?.map(Bytes),
-                device_written: optional(self, row, "device_written_bytes")?.map(Bytes),
-                device_flushes: optional(self, row, "device_flushes")?,
-                resident_before: self.get(row, "resident_before")?,
-                resident_after: self.get(row, "resident_after")?,
-                own_read: optional(self, row, "own_read_bytes")?.map(Bytes),
-                own_written: optional(self, row, "own_written_bytes")?.map(Bytes),
-                unwritten: self.get(row, "unwritten")?,
-                compressed: self.get(row, "compressed")?,
-                zeros: self.get(row, "zeros")?,
-                unattributed: self.get::<Option<bool>>(row, "unattributed")?.unwrap_or(false),
-                direct_confirmed: self.get::<Option<bool>>(row, "direct_confirmed")?.unwrap_or(false),
-            },
+            cache: self.structure::<Cache>(row, "", "the cache")?,
             errors: self.errors(run, phase)?,
             stuck: self.stuck(run, phase)?,
             rate: self.rate(row)?,
@@ -214,56 +174,23 @@ impl Store {
     }
 
     fn verified(&self, run: &RunId, phase: u32, row: &Row<'_>) -> Result<Option<Verified>, Error> {
-        let Some(units) = optional(self, row, "verified_units")? else { return Ok(None) };
+        if optional(self, row, "verified_units")?.is_none() {
+            return Ok(None);
+        }
+        let mut verified: Verified = self.structure(row, "verified_", "what was verified")?;
         let sql = "SELECT offset, damage, what FROM finding WHERE run = ?1 AND phase = ?2 ORDER BY position";
-        let first = collect(self, sql, params![run.0, phase], |row| {
-            let damage: Option<String> = self.get(row, "damage")?;
-            let damage = damage.map(|name| serde_json::from_value(Value::String(name))).transpose();
-            Ok(Finding {
-                offset: unsigned(self, row, "offset")?,
-                damage: damage.map_err(|error| self.unreadable("the damage of a unit", error))?,
-                what: self.get(row, "what")?,
-            })
-        })?;
-        let verified = Verified {
-            units,
-            wrong: unsigned(self, row, "verified_wrong")?,
-            unknown: unsigned(self, row, "verified_unknown")?,
-            unreadable: unsigned(self, row, "verified_unreadable")?,
-            incomplete: self.get(row, "verified_incomplete")?,
-            damage: serde_json::from_str(&self.get::<String>(row, "verified_damage")?)
-                .map_err(|error| self.unreadable("the kinds of damage", error))?,
-            first,
-        };
+        verified.first = self.structures(sql, params![run.0, phase], "a finding")?;
         Ok(Some(verified))
     }
 
     fn errors(&self, run: &RunId, phase: u32) -> Result<Vec<ErrorTally>, Error> {
         let sql = "SELECT * FROM error WHERE run = ?1 AND phase = ?2 ORDER BY position";
-        collect(self, sql, params![run.0, phase], |row| {
-            Ok(ErrorTally {
-                kind: kind(self, row)?,
-                class: serde_json::from_value(Value::String(self.get(row, "class")?))
-                    .map_err(|error| self.unreadable("a class of errors", error))?,
-                count: unsigned(self, row, "count")?,
-                first_offsets: serde_json::from_str(&self.get::<String>(row, "first_offsets")?)
-                    .map_err(|error| self.unreadable("the offsets of errors", error))?,
-                first: self.get(row, "first")?,
-                number: self.get(row, "number")?,
-            })
-        })
+        self.structures(sql, params![run.0, phase], "an error")
     }
 
     fn stuck(&self, run: &RunId, phase: u32) -> Result<Vec<Stuck>, Error> {
         let sql = "SELECT * FROM stuck WHERE run = ?1 AND phase = ?2 ORDER BY position";
-        collect(self, sql, params![run.0, phase], |row| {
-            Ok(Stuck {
-                worker: self.get(row, "worker")?,
-                kind: kind(self, row)?,
-                offset: unsigned(self, row, "offset")?,
-                age: nanos(self, row, "age_ns")?,
-            })
-        })
+        self.structures(sql, params![run.0, phase], "a stuck operation")
     }
 
     fn numbered_intervals(&self, run: &RunId, phase: Option<u32>) -> Result<Vec<(i64, Interval)>, Error> {
@@ -386,17 +313,7 @@ impl Store {
 
     fn reasons(&self, run: &RunId, verdict: i64) -> Result<Vec<Reason>, Error> {
         let sql = "SELECT * FROM reason WHERE run = ?1 AND verdict = ?2 ORDER BY position";
-        collect(self, sql, params![run.0, verdict], |row| {
-            Ok(Reason {
-                fitness: fitness(self, self.get(row, "fitness")?)?,
-                what: self.get(row, "what")?,
-                measured: self.get(row, "measured")?,
-                asked: self.get(row, "asked")?,
-                value: real(self, row, "value")?,
-                bound: real(self, row, "bound")?,
-                reservations: texts(self, row, "reservations")?,
-            })
-        })
+        self.structures(sql, params![run.0, verdict], "a reason")
     }
 
     pub(crate) fn get<T: FromSql>(&self, row: &Row<'_>, column: &'static str) -> Result<T, Error> {
@@ -440,10 +357,6 @@ pub(crate) fn unsigned(store: &Store, row: &Row<'_>, column: &'static str) -> Re
 /// A duration or instant.
 pub(crate) fn nanos(store: &Store, row: &Row<'_>, column: &'static str) -> Result<Nanos, Error> {
     unsigned(store, row, column).map(Nanos)
-}
-
-pub(crate) fn bytes(store: &Store, row: &Row<'_>, column: &'static str) -> Result<Bytes, Error> {
-    unsigned(store, row, column).map(Bytes)
 }
 
 /// A real number; SQLite knows no "not a number" and stores it as NULL.

@@ -27,7 +27,7 @@ CREATE TABLE run (
     filesystem_options      TEXT NOT NULL CHECK (json_valid(filesystem_options)),
     filesystem_size_bytes   INTEGER NOT NULL,
     filesystem_free_bytes   INTEGER NOT NULL,
-    filesystem_block_bytes  INTEGER NOT NULL,
+    filesystem_block_size_bytes INTEGER NOT NULL,
     calibrated_sequence     INTEGER,
     clock                   TEXT,
     clock_cost_ns           REAL,

@@ -13,7 +13,8 @@ use iolite_model::{Event, Sink};
 use rusqlite::TransactionBehavior;
 
 use crate::error::Error;
-use crate::insert::{Failure, Recording};
+use crate::insert::Recording;
+use crate::rows::Failure;
 use crate::store::Store;
 
 /// The longest that events wait for their transaction to be committed while more of them keep coming.

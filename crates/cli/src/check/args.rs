@@ -6,7 +6,7 @@ use clap::Parser;
 use iolite_model::{Bytes, Nanos};
 
 use crate::exit;
-use crate::shared_args::{ViewArgs, positive};
+use crate::shared_args::{OutputArgs, positive};
 use crate::writes::KeepFreeArgs;
 
 const CHECK_EXAMPLES: &str = "\
@@ -68,14 +68,6 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) buffered: bool,
 
-    /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) results: Option<PathBuf>,
-
-    /// Print one JSON document instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-
     #[command(flatten)]
-    pub(crate) view: ViewArgs,
+    pub(crate) output: OutputArgs,
 }

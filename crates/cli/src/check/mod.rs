@@ -22,13 +22,13 @@ use options::Options;
 pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let options = Options::from_args(args)?;
-    let results = setup::usable_results(options.results.clone())?;
-    setup::clear_leftovers(&options.directory, options.view.quiet);
+    let results = setup::usable_results(options.output.results.clone())?;
+    setup::clear_leftovers(&options.directory, options.output.view.quiet);
     // The procedure itself keeps its budget.
     let plan = WritePlan { bytes: options.space, duration: options.time, ..WritePlan::default() };
     let plan = WriteLimits::default().on(plan, &options.run.storage);
-    writes::show(&plan, options.view.quiet || options.json);
-    let view = setup::asked_view(&options.view, options.time)?;
+    writes::show(&plan, options.output.view.quiet || options.output.json);
+    let view = setup::asked_view(&options.output.view, options.time)?;
     let setup = Setup { directory: Some(&options.directory), results, view };
     let mut session = Session::begin(options.run.clone(), setup, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("check", "")));
@@ -48,13 +48,13 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
         (None, None) => Ending::Interrupted,
     };
     let run = session.end(ending);
-    let format = match (options.json, options.view.quiet) {
+    let format = match (options.output.json, options.output.view.quiet) {
         (true, _) => Format::Json,
         (false, true) => Format::Short,
         (false, false) => Format::Text,
     };
     output::run(&run, format)?;
-    output::failure(&run, options.view.quiet);
+    output::failure(&run, options.output.view.quiet);
     Ok(exit_of(&run))
 }
 

@@ -8,7 +8,7 @@ use iolite_suites::{CheckError, CheckOptions};
 
 use super::args::CheckArgs;
 use crate::exit::UsageError;
-use crate::shared_args::ViewArgs;
+use crate::shared_args::OutputArgs;
 use crate::{profiles, setup};
 
 /// A check as it will be made.
@@ -27,10 +27,7 @@ pub(super) struct Options {
     /// Free space of the file system, without what is kept back.
     pub(super) free: Bytes,
     pub(super) buffered: bool,
-    /// Where the results go; `None` where there is no home to put them.
-    pub(super) results: Option<PathBuf>,
-    pub(super) json: bool,
-    pub(super) view: ViewArgs,
+    pub(super) output: OutputArgs,
 }
 
 impl Options {
@@ -75,9 +72,7 @@ impl Options {
             thorough: args.thorough,
             free,
             buffered: args.buffered,
-            results: args.results,
-            json: args.json,
-            view: args.view,
+            output: args.output,
         })
     }
 

@@ -30,7 +30,7 @@ pub(super) fn open(args: &SessionArgs, control: &Control) -> anyhow::Result<RanD
 /// Another run writes into this database.
 pub(super) fn refuse_other_writers(database: &RanDatabase, args: &SessionArgs) -> anyhow::Result<()> {
     let url = database.url();
-    let Some(run) = measuring_on(url, args.results.clone(), true) else { return Ok(()) };
+    let Some(run) = measuring_on(url, args.output.results.clone(), true) else { return Ok(()) };
     let message = format!(
         "run {run} is writing to the globals of {url}, each of which is used by one job only: wait until it ends, stop it (stop \
          {run}), or set up another database"
@@ -49,8 +49,9 @@ pub(super) fn begin<'a>(
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
     let storage = database.storage().clone();
-    let plan = args.writes.accept_in_database(plan, &storage, args.view.quiet)?;
-    let mut session = setup::begin_elsewhere(storage, args.results.clone(), (&args.view, duration), control)?;
+    let plan = args.writes.accept_in_database(plan, &storage, args.output.view.quiet)?;
+    let mut session =
+        setup::begin_elsewhere(storage, args.output.results.clone(), (&args.output.view, duration), control)?;
     session.plan_writes(&plan);
     database.warn(&mut session, args.controller_cache);
     Ok(session)

@@ -1,13 +1,10 @@
 //! Options that the verbs of `iolite ranread`, `ranwrite` and `ranio` have in common, and those of each tool's operation.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use iolite_model::{Bytes, DbOperation, Durability, Nanos};
-use iolite_report::Format;
 
 use super::tool::Tool;
-use crate::shared_args::{ViewArgs, WaitArgs, durability};
+use crate::shared_args::{OutputArgs, WaitArgs, durability};
 use crate::writes::WriteArgs;
 
 /// What a tool's operation is made of.
@@ -117,21 +114,6 @@ pub(crate) struct SessionArgs {
     #[arg(long, value_name = "SIZE")]
     pub(crate) controller_cache: Option<Bytes>,
 
-    /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) results: Option<PathBuf>,
-
-    /// Print one JSON document instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-
     #[command(flatten)]
-    pub(crate) view: ViewArgs,
-}
-
-impl SessionArgs {
-    /// How the run is printed.
-    pub(crate) fn format(&self) -> Format {
-        if self.json { Format::Json } else { Format::Text }
-    }
+    pub(crate) output: OutputArgs,
 }

@@ -71,8 +71,8 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
     session.conclude(Concluded::of(&RunRequest::new(O::TOOL.command(), "")));
     let failure = session.drive(&mut Repeat::new(task, 1), &mut &database).err();
     let run = session.end(ending(failure, &control));
-    output::run(&run, args.session.format())?;
-    output::failure(&run, args.session.view.quiet);
+    output::run(&run, args.session.output.format())?;
+    output::failure(&run, args.session.output.view.quiet);
     Ok(exit::of_run(&run))
 }
 

@@ -100,8 +100,8 @@ pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
     session.conclude(Concluded::of(&RunRequest::new("sweep", O::TOOL.name())));
     let failure = session.drive(&mut sweep, &mut &database).err();
     let run = session.end(ending(failure, &control));
-    output::run(&run, args.session.format())?;
-    output::failure(&run, args.session.view.quiet);
+    output::run(&run, args.session.output.format())?;
+    output::failure(&run, args.session.output.view.quiet);
     Ok(exit_of(&run))
 }
 
@@ -167,19 +167,7 @@ mod tests {
     fn the_defaults_are_the_articles() {
         let args = typed(&[]);
         let terms = terms(&args);
-        let expected = SweepTerms {
-            operation: iolite_model::DbOperation::RanRead,
-            jobs: Vec::new(),
-            step: SweepTerms::STEP,
-            ramp: Nanos::SECOND,
-            repeat: 1,
-            closer: SweepTerms::CLOSER,
-            stop_response: SweepTerms::STOP_RESPONSE,
-            min_growth: SweepTerms::MIN_GROWTH,
-            average: SweepTerms::AVERAGE,
-            ceiling: SweepTerms::CEILING,
-            target_iops: None,
-        };
+        let expected = SweepTerms::new(iolite_model::DbOperation::RanRead);
         assert_eq!((terms, args.max_jobs), (expected, SweepTerms::MAX_JOBS));
     }
 

@@ -5,10 +5,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use iolite_fio::import::{Imported, Log, json, logs};
+use iolite_fio::import::{Log, json, logs};
 use iolite_fio::output::inflate::inflated;
 use iolite_model::RunId;
-use iolite_report::ran::{self, ImportedRun};
+use iolite_results::{Imported, perftools};
 use iolite_store::{Measuring, Store};
 
 use crate::exit::UsageError;
@@ -31,15 +31,10 @@ pub(super) fn import(path: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
     let (exports, others): (Vec<&PathBuf>, Vec<&PathBuf>) = files.iter().partition(|file| is_export(file));
     let (databases, of_fio_files): (Vec<&PathBuf>, Vec<&PathBuf>) =
         others.into_iter().partition(|file| !Log::is_named(file) && !is_text(file));
-    let of_fio_files = of_fio(&of_fio_files.into_iter().cloned().collect::<Vec<_>>())?;
-    let mut imported: Vec<ImportedRun> = Vec::new();
+    let mut imported = of_fio(&of_fio_files.into_iter().cloned().collect::<Vec<_>>())?;
     for file in exports {
-        imported.extend(ran::imported(&file.display().to_string(), &text(file)?).map_err(UsageError::new)?);
+        imported.extend(perftools::runs(&file.display().to_string(), &text(file)?).map_err(UsageError::new)?);
     }
-    imported.extend(of_fio_files.into_iter().map(|run| {
-        let finished = run.finished();
-        ImportedRun { events: run.events, finished, note: run.note }
-    }));
     let (mut copied, mut known) = (0, 0);
     for database in databases {
         let source = Store::open_to_read(database).map_err(UsageError::new)?;
@@ -56,7 +51,7 @@ pub(super) fn import(path: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
         (copied, known) = (copied + new, known + runs.len() - new);
     }
     for run in imported {
-        let is_new = Store::open(path)?.add_run(&run.events, run.finished, &run.note)?;
+        let is_new = Store::open(path)?.add_run(&run.events, run.finished(), &run.note)?;
         (copied, known) = (copied + usize::from(is_new), known + usize::from(!is_new));
     }
     Ok(output::print(&format!("{}\n", iolite_report::runs::imported(copied, known)))?)
@@ -66,7 +61,7 @@ pub(super) fn import(path: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
 fn is_export(file: &Path) -> bool {
     let mut begin = Vec::new();
     let read = fs::File::open(file).and_then(|file| file.take(HEADING).read_to_end(&mut begin));
-    read.is_ok() && ran::is_export(&String::from_utf8_lossy(&begin))
+    read.is_ok() && perftools::is_export(&String::from_utf8_lossy(&begin))
 }
 
 /// Whether a file can be read and is no SQLite database.

@@ -204,7 +204,7 @@ pub(crate) fn find(store: &Store, name: &str) -> anyhow::Result<iolite_model::Ru
 fn print_run(store: &Store, name: &str, format: Format) -> anyhow::Result<()> {
     let run = read(store, &find(store, name)?)?;
     // Of fio's jobs in fio's form.
-    let of_fio = iolite_fio::output::show(&run, format == Format::Json);
+    let of_fio = iolite_fio::output::show(&run, format == Format::Json, output::style());
     match of_fio {
         Some(text) => Ok(output::print_data(&text)?),
         None => Ok(output::run(&run, format)?),

@@ -1,19 +1,16 @@
 //! Copies from and to the mapped file: the way of LMDB and its kin.
 
 use std::io;
-use std::time::Duration;
 
 use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::mapping::{Mapping, Use};
 
 use iolite_model::errno::EINVAL;
 
-use super::Backend;
-use super::Completions;
+use super::BlockingBackend;
 use super::IoOp;
 use super::Medium;
 use super::Op;
-use super::Submission;
 use super::moved;
 use crate::backend::files::FileSpan;
 use crate::backend::files::Files;
@@ -112,23 +109,14 @@ impl Mapped {
     }
 }
 
-impl Backend for Mmap {
+impl BlockingBackend for Mmap {
     #[inline]
-    fn submit(&mut self, op: &Op) -> Submission {
+    fn perform(&mut self, op: &Op) -> Result<u32, i32> {
         let result = self.transfer(op);
-        Submission::Done(moved(result))
+        moved(result)
     }
 
-    fn reap(&mut self, _at_least: usize, _timeout: Duration, _out: &mut Completions) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn buffer(&mut self, _slot: u32) -> &mut [u8] {
+    fn slot(&mut self) -> &mut [u8] {
         self.buffer.as_mut_slice()
-    }
-
-    #[inline(always)]
-    fn blocks(&self) -> bool {
-        true
     }
 }

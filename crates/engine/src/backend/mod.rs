@@ -164,6 +164,35 @@ pub trait Backend {
     }
 }
 
+/// A back end with one slot that does each operation within its submission, in system calls that may never come back.
+trait BlockingBackend {
+    /// Does an operation: bytes moved, or the error number.
+    fn perform(&mut self, op: &Op) -> Result<u32, i32>;
+
+    /// The buffer.
+    fn slot(&mut self) -> &mut [u8];
+}
+
+impl<B: BlockingBackend> Backend for B {
+    #[inline]
+    fn submit(&mut self, op: &Op) -> Submission {
+        Submission::Done(self.perform(op))
+    }
+
+    fn reap(&mut self, _at_least: usize, _timeout: Duration, _out: &mut Completions) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn buffer(&mut self, _slot: u32) -> &mut [u8] {
+        self.slot()
+    }
+
+    #[inline(always)]
+    fn blocks(&self) -> bool {
+        true
+    }
+}
+
 /// Open files with the ways to give their blocks back.
 #[derive(Debug, Clone)]
 struct Medium {

@@ -5,12 +5,11 @@ use std::io::{self, Read, Seek as _, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use iolite_model::errno::EINVAL;
 use iolite_sys::buffer::AlignedBuffer;
 
-use super::{Backend, Completions, IoOp, Medium, Op, Submission, moved};
+use super::{BlockingBackend, IoOp, Medium, Op, moved};
 use crate::backend::files::Files;
 
 /// Does each operation within its submission: a seek, unless the operation goes on where the one before it ended, and a read or
@@ -71,36 +70,28 @@ impl Positioned {
     }
 }
 
-impl Backend for Seek {
-    fn submit(&mut self, op: &Op) -> Submission {
+impl BlockingBackend for Seek {
+    fn perform(&mut self, op: &Op) -> Result<u32, i32> {
         if !op.io.moves() {
-            return Submission::Done(self.medium.without_data(op));
+            return self.medium.without_data(op);
         }
         let (index, _, offset) = self.medium.files.at(op.offset);
         let buffer = self.buffer.as_mut_slice().get_mut(..op.length as usize);
-        Submission::Done(match (self.files.get_mut(index), buffer) {
+        match (self.files.get_mut(index), buffer) {
             (Some(file), Some(buffer)) => moved(file.transfer(offset, op.io, buffer)),
             _ => Err(EINVAL),
-        })
+        }
     }
 
-    fn reap(&mut self, _at_least: usize, _timeout: Duration, _out: &mut Completions) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn buffer(&mut self, _slot: u32) -> &mut [u8] {
+    fn slot(&mut self) -> &mut [u8] {
         self.buffer.as_mut_slice()
-    }
-
-    #[inline(always)]
-    fn blocks(&self) -> bool {
-        true
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::{Backend, Submission};
 
     #[test]
     fn operations_go_to_their_offsets_whoever_shares_the_file() {

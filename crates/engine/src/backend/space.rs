@@ -1,18 +1,15 @@
 //! Operations on a file's space rather than its data: fallocate and ftruncate, one at a time per thread.
 
 use std::io;
-use std::time::Duration;
 
 use iolite_sys::{device, file};
 
 use iolite_model::errno::EINVAL;
 
-use super::Backend;
-use super::Completions;
+use super::BlockingBackend;
 use super::IoOp;
 use super::Medium;
 use super::Op;
-use super::Submission;
 use super::moved;
 use crate::backend::files::Files;
 
@@ -56,53 +53,35 @@ fn regular(files: Files) -> io::Result<Medium> {
     Ok(Medium::of(files))
 }
 
-impl Backend for Fallocate {
-    fn submit(&mut self, op: &Op) -> Submission {
+impl BlockingBackend for Fallocate {
+    fn perform(&mut self, op: &Op) -> Result<u32, i32> {
         let keep_size = match op.io {
             IoOp::Read => true,
             IoOp::Write => false,
-            _ => return Submission::Done(self.0.without_data(op)),
+            _ => return self.0.without_data(op),
         };
         let (_, file, offset) = self.0.files.at(op.offset);
         let done = file::reserve(file, offset, u64::from(op.length), keep_size);
-        Submission::Done(moved(done.map(|()| op.length as usize)))
+        moved(done.map(|()| op.length as usize))
     }
 
-    fn reap(&mut self, _at_least: usize, _timeout: Duration, _out: &mut Completions) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn buffer(&mut self, _slot: u32) -> &mut [u8] {
+    fn slot(&mut self) -> &mut [u8] {
         &mut []
-    }
-
-    #[inline(always)]
-    fn blocks(&self) -> bool {
-        true
     }
 }
 
-impl Backend for Truncate {
-    fn submit(&mut self, op: &Op) -> Submission {
+impl BlockingBackend for Truncate {
+    fn perform(&mut self, op: &Op) -> Result<u32, i32> {
         let (_, file, offset) = self.0.files.at(op.offset);
-        Submission::Done(match op.io {
+        match op.io {
             IoOp::Write => moved(file.set_len(offset).map(|()| op.length as usize)),
             // The loop is not to read: validated.
             IoOp::Read => Err(EINVAL),
             _ => self.0.without_data(op),
-        })
+        }
     }
 
-    fn reap(&mut self, _at_least: usize, _timeout: Duration, _out: &mut Completions) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn buffer(&mut self, _slot: u32) -> &mut [u8] {
+    fn slot(&mut self) -> &mut [u8] {
         &mut []
-    }
-
-    #[inline(always)]
-    fn blocks(&self) -> bool {
-        true
     }
 }

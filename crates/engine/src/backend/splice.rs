@@ -1,19 +1,16 @@
 //! splice: between the file and a pipe, one operation at a time per thread.
 
 use std::io;
-use std::time::Duration;
 
 use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::splice::Pipe;
 
 use iolite_model::errno::EINVAL;
 
-use super::Backend;
-use super::Completions;
+use super::BlockingBackend;
 use super::IoOp;
 use super::Medium;
 use super::Op;
-use super::Submission;
 use super::moved;
 use crate::backend::files::Files;
 
@@ -37,30 +34,21 @@ impl Splice {
     }
 }
 
-impl Backend for Splice {
-    fn submit(&mut self, op: &Op) -> Submission {
+impl BlockingBackend for Splice {
+    fn perform(&mut self, op: &Op) -> Result<u32, i32> {
         if !op.io.moves() {
-            return Submission::Done(self.medium.without_data(op));
+            return self.medium.without_data(op);
         }
         let (_, file, offset) = self.medium.files.at(op.offset);
         let result = match (op.io, self.buffer.as_mut_slice().get_mut(..op.length as usize)) {
-            (_, None) => return Submission::Done(Err(EINVAL)),
+            (_, None) => return Err(EINVAL),
             (IoOp::Read, Some(into)) => self.pipe.read(file, into, offset),
             (_, Some(from)) => self.pipe.write(file, from, offset),
         };
-        Submission::Done(moved(result))
+        moved(result)
     }
 
-    fn reap(&mut self, _at_least: usize, _timeout: Duration, _out: &mut Completions) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn buffer(&mut self, _slot: u32) -> &mut [u8] {
+    fn slot(&mut self) -> &mut [u8] {
         self.buffer.as_mut_slice()
-    }
-
-    #[inline(always)]
-    fn blocks(&self) -> bool {
-        true
     }
 }

@@ -1,15 +1,12 @@
 //! pread, pwrite, trims and syncs: one operation at a time per thread.
 
 use std::io;
-use std::time::Duration;
 
 use iolite_sys::buffer::AlignedBuffer;
 
-use super::Backend;
-use super::Completions;
+use super::BlockingBackend;
 use super::Medium;
 use super::Op;
-use super::Submission;
 use crate::backend::files::Files;
 
 /// Does each operation within its submission.
@@ -29,22 +26,13 @@ impl Sync {
     }
 }
 
-impl Backend for Sync {
+impl BlockingBackend for Sync {
     #[inline]
-    fn submit(&mut self, op: &Op) -> Submission {
-        Submission::Done(self.medium.blocking(op, &mut self.buffer))
+    fn perform(&mut self, op: &Op) -> Result<u32, i32> {
+        self.medium.blocking(op, &mut self.buffer)
     }
 
-    fn reap(&mut self, _at_least: usize, _timeout: Duration, _out: &mut Completions) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn buffer(&mut self, _slot: u32) -> &mut [u8] {
+    fn slot(&mut self) -> &mut [u8] {
         self.buffer.as_mut_slice()
-    }
-
-    #[inline(always)]
-    fn blocks(&self) -> bool {
-        true
     }
 }

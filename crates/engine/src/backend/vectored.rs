@@ -2,19 +2,16 @@
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use iolite_model::IoFlags;
 use iolite_model::errno::{EAGAIN, EINVAL};
 use iolite_sys::buffer::AlignedBuffer;
 use iolite_sys::vectored;
 
-use super::Backend;
-use super::Completions;
+use super::BlockingBackend;
 use super::IoOp;
 use super::Medium;
 use super::Op;
-use super::Submission;
 use super::moved;
 use crate::backend::files::FileSpan;
 use crate::backend::files::Files;
@@ -150,32 +147,23 @@ fn judge(flag: &Flag, what: &str, result: io::Result<usize>) -> io::Result<()> {
     }
 }
 
-impl Backend for Vectored {
+impl BlockingBackend for Vectored {
     #[inline]
-    fn submit(&mut self, op: &Op) -> Submission {
+    fn perform(&mut self, op: &Op) -> Result<u32, i32> {
         if !op.io.moves() {
-            return Submission::Done(self.medium.without_data(op));
+            return self.medium.without_data(op);
         }
         let (_, file, offset) = self.medium.files.at(op.offset);
         let result = match (op.io, self.buffer.as_mut_slice().get_mut(..op.length as usize)) {
-            (_, None) => return Submission::Done(Err(EINVAL)),
+            (_, None) => return Err(EINVAL),
             (IoOp::Read, Some(into)) => vectored::read(file, into, offset, self.read_flags),
             (_, Some(from)) => vectored::write(file, from, offset, self.write_flags),
         };
-        Submission::Done(moved(result))
+        moved(result)
     }
 
-    fn reap(&mut self, _at_least: usize, _timeout: Duration, _out: &mut Completions) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn buffer(&mut self, _slot: u32) -> &mut [u8] {
+    fn slot(&mut self) -> &mut [u8] {
         self.buffer.as_mut_slice()
-    }
-
-    #[inline(always)]
-    fn blocks(&self) -> bool {
-        true
     }
 }
 

@@ -114,23 +114,8 @@ fn schedule(thread: &Thread, at: usize) -> Option<Schedule> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::{Bytes, FileTask, OpTotals, Stage};
-
-    /// Half a second.
-    fn interval(operations: u64, bytes: u64) -> Interval {
-        let op = OpTotals {
-            kind: OpKind::Read,
-            operations,
-            bytes,
-            errors: 0,
-            response_sum: Nanos(operations * 1000),
-            response_max: Nanos(1000),
-            response: Default::default(),
-            service: Default::default(),
-        };
-        let length = Nanos(500_000_000);
-        Interval { phase: 0, start: Nanos(0), length, stage: Stage::Measured, ops: vec![op] }
-    }
+    use crate::driver::watchers::tests::interval;
+    use iolite_model::{Bytes, FileTask};
 
     fn min(rate: Option<f64>) -> MinimumRate {
         let task = FileTask { block: Bytes(16384), ..FileTask::default() };
@@ -146,10 +131,10 @@ mod tests {
     #[test]
     fn a_rate_is_missed_over_a_whole_cycle_only() {
         let mut min = MinimumRate { bound: 1000.0, ..min(None) };
-        assert_eq!(min.interval(&interval(1, 0)), None);
-        assert_eq!(min.interval(&interval(1, 1000)), None);
-        assert_eq!(min.interval(&interval(1, 500)), None);
-        let missed = min.interval(&interval(1, 400)).unwrap();
+        assert_eq!(min.interval(&interval(0, 1, 0)), None);
+        assert_eq!(min.interval(&interval(0, 1, 1000)), None);
+        assert_eq!(min.interval(&interval(0, 1, 500)), None);
+        let missed = min.interval(&interval(0, 1, 400)).unwrap();
         assert!(missed.contains("900 bytes/s") && missed.contains("rate_min=1000"), "{missed}");
     }
 
@@ -158,15 +143,19 @@ mod tests {
     fn a_cycle_in_which_the_rate_allows_nothing_is_not_judged() {
         let done = |at: u64| u64::from(at.is_multiple_of(8));
         let mut kept = min(Some(4096.0));
-        assert!((0..16).all(|at| kept.interval(&interval(done(at), done(at) * 16384)).is_none()));
+        assert!((0..16).all(|at| kept.interval(&interval(0, done(at), done(at) * 16384)).is_none()));
         // The operation that is due after four seconds is missing: the cycle after that one misses it.
         let mut stalled = min(Some(4096.0));
         let missed: Vec<bool> = (0..12)
-            .map(|at| stalled.interval(&interval(u64::from(at == 0), 16384 * u64::from(at == 0))).is_some())
+            .map(|at| {
+                stalled.interval(&interval(0, u64::from(at == 0), 16384 * u64::from(at == 0))).is_some()
+            })
             .collect();
         assert_eq!(missed.iter().position(|missed| *missed), Some(9), "{missed:?}");
         // Behind by many operations it is missed at once.
         let mut slow = min(Some(1_048_576.0));
-        assert!(slow.interval(&interval(1, 1000)).is_none() && slow.interval(&interval(1, 1000)).is_some());
+        assert!(
+            slow.interval(&interval(0, 1, 1000)).is_none() && slow.interval(&interval(0, 1, 1000)).is_some()
+        );
     }
 }

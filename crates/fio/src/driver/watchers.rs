@@ -226,11 +226,12 @@ impl Steady {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use iolite_model::OpKind;
 
-    fn interval(at: u64, operations: u64, bytes: u64) -> Interval {
+    /// A half second of reads, `at` half seconds after the start.
+    pub(in crate::driver) fn interval(at: u64, operations: u64, bytes: u64) -> Interval {
         let op = OpTotals {
             kind: OpKind::Read,
             operations,

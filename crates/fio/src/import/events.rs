@@ -1,6 +1,5 @@
 //! Events of a run out of what fio has written.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use iolite_model::{
@@ -11,45 +10,6 @@ use iolite_results::RunRequest;
 use iolite_stats::Histogram;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-
-/// A run made of fio's files.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Imported {
-    /// Its events, complete.
-    pub events: Vec<Event>,
-    /// Where it came from, and what is unknown: to be kept as its note.
-    pub note: String,
-}
-
-impl Imported {
-    /// When the run ended: with its last phase, in nanoseconds since 1970.
-    pub fn finished(&self) -> Nanos {
-        let mut started = HashMap::new();
-        let mut last = Nanos(0);
-        for event in &self.events {
-            match event {
-                Event::RunStarted(info) => last = info.started_unix,
-                Event::PhaseStarted(info) => {
-                    started.insert(info.index, info.started);
-                }
-                Event::PhaseEnded(end) => {
-                    let from = started.get(&end.phase).copied().unwrap_or_default();
-                    last = last
-                        .max(Nanos(self.started().0.saturating_add(from.0).saturating_add(end.measured.0)));
-                }
-                _ => {}
-            }
-        }
-        last
-    }
-
-    fn started(&self) -> Nanos {
-        match self.events.first() {
-            Some(Event::RunStarted(info)) => info.started_unix,
-            _ => Nanos(0),
-        }
-    }
-}
 
 /// What was counted of a kind of operation in an interval.
 #[derive(Debug, Clone, Default)]

@@ -6,7 +6,9 @@ use iolite_model::{
 use serde_json::Value;
 
 use super::ImportError;
-use super::events::{Counted, DIRECTIONS, Imported, Phase, mix, run};
+use iolite_results::Imported;
+
+use super::events::{Counted, DIRECTIONS, Phase, mix, run};
 
 /// Names of the directions, in the order of their numbers.
 const NAMES: [&str; 3] = ["read", "write", "trim"];

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use iolite_model::{Access, Bytes, FileTask, Nanos, OpKind};
 
 use super::ImportError;
-use super::events::{Counted, DIRECTIONS, Imported, Phase, mix, run};
+use iolite_results::Imported;
+
+use super::events::{Counted, DIRECTIONS, Phase, mix, run};
 use super::json::storage;
 use super::log::{Entry, Log, Quantity, from_start};
 

@@ -9,7 +9,6 @@ mod log;
 mod logs;
 mod plot;
 
-pub use events::Imported;
 pub use json::json;
 pub use log::{Log, Quantity, from_start};
 pub use logs::logs;

@@ -321,11 +321,8 @@ fn own_job(entry: &Entry<'_>) -> Json {
 fn own(results: &Results) -> Json {
     let warnings = results.warnings.iter().map(|warning| shared::warning(warning).into()).collect();
     Members::default()
-        .with("run", shared::run(&results.run).into())
-        .with(
-            "calibration",
-            results.calibration.as_ref().map_or(Json::Null, |own| shared::calibration(own).into()),
-        )
+        .with("run", shared::stored(&results.run).into())
+        .with("calibration", shared::stored(&results.calibration).into())
         .with("warnings", Json::List(warnings))
         .with("ending", shared::ending(&results.ending).into())
         .object()

@@ -1,6 +1,7 @@
 //! What a run of fio's jobs records besides its phases, and the results that are put together from it.
 
 use iolite_model::{Conclusion, DiskUse, Ending, Nanos, RunInfo, Task};
+use iolite_report::Style;
 use iolite_results::{PhaseDetail, Run};
 use serde::{Deserialize, Serialize};
 
@@ -153,15 +154,20 @@ impl FioRequest {
     }
 }
 
-/// What a run of fio's jobs printed: in the formats that were asked for, or in JSON alone. `None` where it is no such run, or
-/// was cut short before its results were put together.
-pub fn show(run: &Run, json: bool) -> Option<String> {
+/// What a run of fio's jobs printed, in the formats that were asked for, its text followed by what was sampled during the run; or in
+/// JSON alone. `None` where it is no such run, or was cut short before its results were put together.
+pub fn show(run: &Run, json: bool, style: Style) -> Option<String> {
     let mut asked: FioRequest = run.concluded().next()?;
     let results = Results::of(run)?;
     if json {
         let plus = asked.formats.contains(&Format::JsonPlus);
         asked.formats = vec![if plus { Format::JsonPlus } else { Format::Json }];
     }
-    let header = if has_text(&asked.formats) { asked.header.as_str() } else { "" };
-    Some(format!("{header}{}", asked.render(&results)))
+    let rendered = asked.render(&results);
+    if !has_text(&asked.formats) {
+        return Some(rendered);
+    }
+    let meanwhile = iolite_report::meanwhile(run, style);
+    let apart = if meanwhile.is_empty() { "" } else { "\n" };
+    Some(format!("{}{rendered}{apart}{meanwhile}", asked.header))
 }

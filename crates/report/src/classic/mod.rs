@@ -59,11 +59,11 @@ pub(crate) fn json(run: &Run, terms: &ClassicTerms) -> Value {
         "dd": terms.dd.as_ref().map(|_| dd::json(run)),
         "bonnie": terms.bonnie.as_ref().map(|bonnie| bonnie::json(run, bonnie)),
         "iozone": terms.iozone.as_ref().map(|iozone| iozone::json(run, iozone)),
-        "run": shared::run(&run.info),
-        "calibration": run.calibration.as_ref().map(shared::calibration),
+        "run": shared::stored(&run.info),
+        "calibration": shared::stored(&run.calibration),
         "phases": run.phases.iter().map(phase_json).collect::<Vec<_>>(),
         "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "verdict": run.verdict.as_ref().map(shared::verdict),
+        "verdict": shared::stored(&run.verdict),
         "ending": shared::ending(&crate::document::ending(run)),
     })
 }

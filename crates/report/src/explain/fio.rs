@@ -188,7 +188,7 @@ pub(super) fn explain(document: &Value, all: bool, styler: Styler) -> String {
     let of_jobs = |count: usize| if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
     let title = styler.paint(Emphasis::Strong, &format!("a result of fio, {}", of_jobs(jobs.len())));
     let mut sections =
-        vec![title + "\n" + &super::caveats(&run_caveats(document), styler) + &walk.object(&top, TOP, 0)];
+        vec![title + "\n" + &super::caveats(run_caveats(document), styler) + &walk.object(&top, TOP, 0)];
     sections.extend(jobs.iter().enumerate().map(|(number, job)| explain_job(document, number, job, walk)));
     sections.extend(disks.iter().map(|disk| {
         let name = disk.get("name").and_then(Value::as_str).unwrap_or("?");
@@ -210,6 +210,6 @@ fn explain_job(document: &Value, number: usize, job: &Map<String, Value>, walk: 
     }
     walk.styler.paint(Emphasis::Strong, &title)
         + "\n"
-        + &super::caveats(&caveats(document, job), walk.styler)
+        + &super::caveats(caveats(document, job), walk.styler)
         + &walk.object(&shown, JOB, 0)
 }

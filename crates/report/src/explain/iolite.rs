@@ -221,6 +221,20 @@ const PRECONDITIONED: &[Meaning] = &[
     key("deviation_percent", One(Percent), "maximum deviation of one of them from this mean"),
 ];
 
+const MEANWHILE: &[Meaning] = &[
+    key("cpu", Texts, "CPU time of the host, as shares of all CPUs"),
+    key("pressure", Many, "shares of the time in which a task waited for a resource"),
+    key("memory", Texts, "minimum of available and maximum of dirty memory"),
+    key(
+        "devices",
+        Many,
+        "operations and bytes per second of each device, and the share of the time it was busy",
+    ),
+    key("databases", Many, "operations per second counted by each database"),
+    key("waits", Many, "average number of sessions by what they waited for"),
+    key("sampling", Texts, "overhead of sampling: share of one CPU, samples skipped"),
+];
+
 const NOTE: &[Meaning] = &[
     main("text", One(Plain), "what the setting is, why it matters, and what to do"),
     key("kind", One(Plain), "the note as a keyword, for programs"),
@@ -254,6 +268,7 @@ pub(super) const TOP: &[Meaning] = &[
     key("windows", Many, "all windows of the study"),
     key("setting", Texts, "what was changed and restored"),
     key("task", Texts, "the task whose load was varied"),
+    key("meanwhile", Part(MEANWHILE), "the host during the run, sampled once per second"),
 ];
 
 /// Keys that are walked through apart.
@@ -261,7 +276,7 @@ const APART: [&str; 2] = ["phases", "warnings"];
 
 /// Whether a key at the top means in every document what it means here.
 pub(super) fn is_common(key: &str) -> bool {
-    matches!(key, "format" | "run" | "verdict" | "ending" | "calibration" | "findings")
+    matches!(key, "format" | "meanwhile" | "run" | "verdict" | "ending" | "calibration" | "findings")
 }
 
 /// Walks through a document.
@@ -270,16 +285,15 @@ pub(super) fn explain(document: &Value, all: bool, styler: Styler) -> String {
     let mut top = document.as_object().cloned().unwrap_or_default();
     top.retain(|key, _| !APART.contains(&key.as_str()));
     let list = |key: &str| document.get(key).and_then(Value::as_array).into_iter().flatten();
-    let warned = list("warnings").filter_map(|warning| warning.get("text")?.as_str().map(str::to_owned));
+    let warned = list("warnings").filter_map(|warning| warning.get("text")?.as_str());
     let title = styler.paint(Emphasis::Strong, "a result of iolite");
-    let head =
-        title + "\n" + &walk.object(&top, TOP, 0) + &super::caveats(&warned.collect::<Vec<_>>(), styler);
+    let head = title + "\n" + &walk.object(&top, TOP, 0) + &super::caveats(warned, styler);
     let phases = list("phases").enumerate().map(|(number, phase)| {
         let name = phase.get("name").and_then(Value::as_str).unwrap_or("?");
         let title = format!("phase {}: {}", number + 1, styler.clean(name));
         styler.paint(Emphasis::Strong, &title)
             + "\n"
-            + &super::caveats(&caveats(phase), styler)
+            + &super::caveats(caveats(phase), styler)
             + &phase.as_object().map_or_else(String::new, |phase| walk.object(phase, PHASE, 0))
     });
     filled(std::iter::once(head).chain(phases).chain([super::legend(all, styler)]))

@@ -59,19 +59,16 @@ pub fn text(explained: JobToExplain<'_>, style: Style) -> String {
     for set in job.sets() {
         sections.push(set_text(set, &mut number, context, styler));
     }
-    let caveats = caveats::caveats(job, context);
-    let mut caveats: Vec<String> = caveats.into_iter().map(|caveat| caveat.to_string()).collect();
+    let mut caveats: Vec<_> = caveats::caveats(job, context).iter().map(ToString::to_string).collect();
     caveats.extend(notes.iter().cloned());
     if !caveats.is_empty() {
-        sections.push(styler.paint(Emphasis::Caution, "caveats") + "\n" + &super::caveats(&caveats, styler));
+        sections.push(styler.paint(Emphasis::Caution, "caveats") + "\n" + &super::caveats(caveats, styler));
     }
     sections.extend(native.map(|native| {
         styler.paint(Emphasis::Strong, "equivalent job of iolite (TOML)") + "\n" + &lines(native, styler)
     }));
     filled(sections)
 }
-
-pub use caveats::{JobCaveat, caveats};
 
 /// Text of several lines, each as it stands.
 fn lines(text: &str, styler: Styler) -> String {

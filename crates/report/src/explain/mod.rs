@@ -1,5 +1,6 @@
 //! What `iolite explain` prints: results and jobs in plain words.
 
+mod caveat;
 mod fio;
 mod fio_caveats;
 mod iolite;
@@ -7,6 +8,8 @@ mod iolite_caveats;
 pub mod job;
 mod others;
 mod tree;
+
+use std::fmt::Display;
 
 use serde_json::Value;
 
@@ -69,7 +72,7 @@ fn shape(document: &Value, styler: Styler) -> String {
 }
 
 /// Caveats, each with a mark; empty without any.
-fn caveats(caveats: &[String], styler: Styler) -> String {
+fn caveats(caveats: impl IntoIterator<Item = impl Display>, styler: Styler) -> String {
     let mut out = String::new();
     for caveat in caveats {
         let label = format!("  {} ", styler.paint(Emphasis::Caution, "!"));

@@ -20,6 +20,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("iolite-iometer/", "a run of Iometer's access specifications"),
     ("iolite-observe/", "activity of the host and its devices, without a workload of iolite"),
     ("iolite-waits/", "wait events of the sessions of a database"),
+    ("iolite-durability-run/", "acknowledged writes until a crash"),
     ("iolite-durability/", "result of a check for acknowledged writes after a crash"),
     ("iolite-verified/", "result of verifying the data written by an earlier run"),
     ("iolite-tables/", "tables of figures with their intervals, and what they say"),
@@ -83,12 +84,11 @@ pub(super) fn explain(document: &Value, what: &str, all: bool, styler: Styler) -
         .filter(|(key, _)| key != "warnings")
         .partition(|(key, _)| iolite::is_common(key));
     let list = document.get("warnings").and_then(Value::as_array).into_iter().flatten();
-    let warned: Vec<_> =
-        list.filter_map(|warning| warning.get("text")?.as_str().map(str::to_owned)).collect();
+    let warned = list.filter_map(|warning| warning.get("text")?.as_str());
     let head = styler.paint(Emphasis::Strong, &format!("a result of iolite: {what}"))
         + "\n"
         + &walk.object(&common, iolite::TOP, 0)
-        + &super::caveats(&warned, styler);
+        + &super::caveats(warned, styler);
     filled([head, fields(walk, &own, 0), super::legend(all, styler)])
 }
 

@@ -1,5 +1,7 @@
 //! Walks through a document by a table of what its keys mean.
 
+use std::fmt;
+
 use iolite_model::{Bytes, Iops, Nanos};
 use serde_json::{Map, Value};
 
@@ -24,6 +26,8 @@ pub(super) enum Unit {
     Plain,
     Count,
     Iops,
+    /// With the unit behind the number.
+    IopsNamed,
     Nanos,
     Micros,
     Millis,
@@ -214,7 +218,7 @@ pub(super) fn brief(value: &Value, unit: Unit) -> String {
         Value::Array(list) => format!("{} entries", list.len()),
         Value::Object(object) => format!("{} entries", object.len()),
         Value::Number(number) => {
-            number.as_f64().map_or_else(|| number.to_string(), |number| quantity(number, unit))
+            number.as_f64().map_or_else(|| number.to_string(), |number| Figure(number, unit).to_string())
         }
         other => bare(other),
     }
@@ -228,23 +232,30 @@ fn bare(value: &Value) -> String {
 }
 
 /// A number in its unit.
-pub(super) fn quantity(value: f64, unit: Unit) -> String {
-    let nanos = |factor: f64| Nanos((value * factor).max(0.0).round() as u64).to_string();
-    let bytes = |factor: f64| Bytes((value * factor).max(0.0).round() as u64).to_string();
-    match unit {
-        Unit::Plain if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
-        Unit::Plain => format!("{value:.3}"),
-        Unit::Count => count(value.max(0.0).round() as u64),
-        Unit::Iops => Iops(value).to_string(),
-        Unit::Nanos => nanos(1.0),
-        Unit::Micros => nanos(1e3),
-        Unit::Millis => nanos(1e6),
-        Unit::Seconds => nanos(1e9),
-        Unit::Bytes => bytes(1.0),
-        Unit::Kibibytes => bytes(1024.0),
-        Unit::KibibytesPerSecond => bytes(1024.0) + "/s",
-        Unit::BytesPerSecond => bytes(1.0) + "/s",
-        Unit::Percent => format!("{value:.1} %"),
-        Unit::Share => format!("{:.1} %", value * 100.0),
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Figure(pub(super) f64, pub(super) Unit);
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(value, unit) = *self;
+        let nanos = |factor: f64| Nanos((value * factor).max(0.0).round() as u64);
+        let bytes = |factor: f64| Bytes((value * factor).max(0.0).round() as u64);
+        match unit {
+            Unit::Plain if value.fract() == 0.0 && value.abs() < 1e15 => write!(f, "{value:.0}"),
+            Unit::Plain => write!(f, "{value:.3}"),
+            Unit::Count => f.write_str(&count(value.max(0.0).round() as u64)),
+            Unit::Iops => Iops(value).fmt(f),
+            Unit::Nanos => nanos(1.0).fmt(f),
+            Unit::Micros => nanos(1e3).fmt(f),
+            Unit::Millis => nanos(1e6).fmt(f),
+            Unit::Seconds => nanos(1e9).fmt(f),
+            Unit::Bytes => bytes(1.0).fmt(f),
+            Unit::Kibibytes => bytes(1024.0).fmt(f),
+            Unit::KibibytesPerSecond => write!(f, "{}/s", bytes(1024.0)),
+            Unit::BytesPerSecond => write!(f, "{}/s", bytes(1.0)),
+            Unit::Percent => write!(f, "{value:.1} %"),
+            Unit::Share => write!(f, "{:.1} %", value * 100.0),
+            Unit::IopsNamed => write!(f, "{} IOPS", Iops(value)),
+        }
     }
 }

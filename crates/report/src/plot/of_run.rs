@@ -15,70 +15,100 @@ const BUCKETS: f64 = 20.0;
 /// Quantiles that a distribution is drawn by.
 const QUANTILES: u32 = 400;
 
-/// What is drawn.
+/// What is drawn; [`PlotKind::ALL`] describes each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum PlotKind {
-    /// Operations per second and mean response time over the course of the run.
     Timeline,
-    /// Share of the operations by response time.
     Histogram,
-    /// Response time by percentile.
     Cdf,
-    /// Distribution of the response times over the course of a phase.
     Heatmap,
-    /// Operations per second and response time by the number of operations in flight.
     Sweep,
-    /// Operations per second by the number of operations in flight and their size or mix.
     Surface,
-    /// Runs side by side: range, mean and quantiles of each phase.
     Compare,
-    /// Runs one after the other: each phase of the same name.
     Trend,
-    /// Percentiles of the response times over the course of each phase.
     Percentiles,
-    /// Operations asked of a database, beside what the database and its devices counted.
     Database,
-    /// CPU time of the host over the course of the run.
     Cpu,
-    /// What the devices did over the course of the run.
     Devices,
-    /// Shares of the time in which tasks waited for a resource.
     Pressure,
-    /// Memory of the host over the course of the run.
     Memory,
-    /// Active sessions of a database by wait over the course of the run.
     Waits,
-    /// SNIA's specification: figures of every block size by round.
     PtsConvergence,
-    /// SNIA's specification: the measurement windows with their bounds.
     PtsVerification,
-    /// SNIA's specification: write saturation over time.
     PtsSaturation,
 }
 
 impl PlotKind {
+    /// Every kind with its name, as typed and in pages, and what it shows.
+    pub const ALL: [(PlotKind, &'static str, &'static str); 18] = [
+        (PlotKind::Timeline, "timeline", "Operations per second and mean response time over time"),
+        (PlotKind::Histogram, "histogram", "Share of the operations by response time"),
+        (PlotKind::Cdf, "cdf", "Response time by percentile"),
+        (PlotKind::Heatmap, "heatmap", "Share of the operations by response time, over time"),
+        (
+            PlotKind::Sweep,
+            "sweep",
+            "Operations per second and response time by the number of operations in flight",
+        ),
+        (
+            PlotKind::Surface,
+            "surface",
+            "Operations per second by the number of operations in flight and their size or mix",
+        ),
+        (
+            PlotKind::Compare,
+            "compare",
+            "Runs side by side: rates with their range, response times from median to 99th percentile",
+        ),
+        (
+            PlotKind::Trend,
+            "trend",
+            "Rates and response times of the same phases over the start times of the runs",
+        ),
+        (
+            PlotKind::Percentiles,
+            "percentiles",
+            "Median, 90th, 99th, 99.9th percentile and maximum of the response time over time",
+        ),
+        (
+            PlotKind::Database,
+            "database",
+            "Operations asked of a database, beside what the database and its devices counted",
+        ),
+        (PlotKind::Cpu, "cpu", "CPU time of the host over time, in shares"),
+        (
+            PlotKind::Devices,
+            "devices",
+            "Throughput, operations, utilization and requests in flight of the devices over time",
+        ),
+        (
+            PlotKind::Pressure,
+            "pressure",
+            "Share of the time in which tasks waited for CPU, I/O or memory, over time",
+        ),
+        (PlotKind::Memory, "memory", "Dirty pages, pages under write-back and available memory over time"),
+        (PlotKind::Waits, "waits", "Average active sessions of a database by wait over time"),
+        (
+            PlotKind::PtsConvergence,
+            "pts-convergence",
+            "`iolite pts`: figures of every block size by round, until steady state",
+        ),
+        (
+            PlotKind::PtsVerification,
+            "pts-verification",
+            "`iolite pts`: measurement windows with mean, ±10 % and least squares line",
+        ),
+        (
+            PlotKind::PtsSaturation,
+            "pts-saturation",
+            "`iolite pts`: write saturation, rate and response time over time",
+        ),
+    ];
+
     /// As typed and in pages: `timeline`, `histogram`.
     pub const fn name(self) -> &'static str {
-        match self {
-            PlotKind::Timeline => "timeline",
-            PlotKind::Histogram => "histogram",
-            PlotKind::Cdf => "cdf",
-            PlotKind::Heatmap => "heatmap",
-            PlotKind::Sweep => "sweep",
-            PlotKind::Surface => "surface",
-            PlotKind::Compare => "compare",
-            PlotKind::Trend => "trend",
-            PlotKind::Percentiles => "percentiles",
-            PlotKind::Database => "database",
-            PlotKind::Cpu => "cpu",
-            PlotKind::Devices => "devices",
-            PlotKind::Pressure => "pressure",
-            PlotKind::Memory => "memory",
-            PlotKind::Waits => "waits",
-            PlotKind::PtsConvergence => "pts-convergence",
-            PlotKind::PtsVerification => "pts-verification",
-            PlotKind::PtsSaturation => "pts-saturation",
-        }
+        PlotKind::ALL[self as usize].1
     }
 }
 

@@ -141,6 +141,13 @@ fn surfaces_pool_repeats_and_separate_mixes() {
 }
 
 #[test]
+fn every_kind_is_named_and_described_in_its_place() {
+    for (place, (kind, name, _)) in PlotKind::ALL.into_iter().enumerate() {
+        assert_eq!((kind as usize, kind.name()), (place, name));
+    }
+}
+
+#[test]
 fn every_kind_is_drawn_as_before() {
     let runs = [run("20261123T060000-1", 0, 1.0), run("20261123T070000-2", 3_600_000_000_000, 1.2)];
     for (name, kind) in [

@@ -34,8 +34,8 @@ pub fn json(report: &RanReport) -> Value {
     let used = report.used.as_ref();
     json!({
         "format": JSON_FORMAT,
-        "run": shared::run(&report.run),
-        "calibration": report.calibration.as_ref().map(shared::calibration),
+        "run": shared::stored(&report.run),
+        "calibration": shared::stored(&report.calibration),
         "database": report.facts.as_ref().map(database),
         "phase": report.phase.as_ref().map(phase_json),
         "total": report.phase.as_ref().and_then(Total::of).map(|all| total(&all)),
@@ -90,8 +90,8 @@ fn total(total: &Total) -> Value {
 pub(crate) fn took(used: &DatabaseUse, phase: Option<&PhaseResult>) -> Value {
     json!({
         "observed_ns": used.observed.0,
-        "data_device": used.data_device.map(shared::counters),
-        "log_device": used.log_device.map(shared::counters),
+        "data_device": shared::stored(used.data_device),
+        "log_device": shared::stored(used.log_device),
         "database": physical(&used.database),
         "writer_active_ns": used.writer_active.map(|Nanos(nanos)| nanos),
         "tool_cpu_ns": used.tool_cpu.0,

@@ -41,8 +41,8 @@ pub fn json(report: &RunReport) -> Value {
     json!({
         "format": JSON_FORMAT,
         "name": report.name,
-        "run": shared::run(&report.run),
-        "calibration": report.calibration.as_ref().map(shared::calibration),
+        "run": shared::stored(&report.run),
+        "calibration": shared::stored(&report.calibration),
         "phases": report.phases.iter().map(phase).collect::<Vec<_>>(),
         "groups": groups(&report.phases).iter().map(group).collect::<Vec<_>>(),
         "stalls": report.stalls.iter().map(|(phase, found)| stalls::json(*phase, found)).collect::<Vec<_>>(),
@@ -56,7 +56,7 @@ pub fn verified_json(task: &FileTask, found: &Verified) -> Value {
     json!({
         "format": VERIFIED_FORMAT,
         "task": shared::task(&Task::File(task.clone())),
-        "verified": shared::verified(found),
+        "verified": shared::stored(found),
     })
 }
 

@@ -164,8 +164,8 @@ pub fn json<C: Circumstance>(report: &StudyReport<C>) -> Value {
         "format": JSON_FORMAT,
         "study": C::STUDY.trim_start_matches("study-"),
         "target": report.target,
-        "run": shared::run(&report.run),
-        "calibration": report.calibration.as_ref().map(shared::calibration),
+        "run": shared::stored(&report.run),
+        "calibration": shared::stored(&report.calibration),
         "windows": report.windows.iter().map(|each| window(report, each)).collect::<Vec<_>>(),
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
         "phases": report.phases.iter().map(phase_json).collect::<Vec<_>>(),
@@ -184,7 +184,7 @@ fn window<C: Circumstance>(report: &StudyReport<C>, window: &StudyWindow<C>) -> 
     value["phase"] = window.phase.into();
     value["requested_operations"] = asked.map(|asked| asked.operations).into();
     value["requested_bytes"] = asked.map(|asked| asked.bytes).into();
-    value["device"] = window.device.map(shared::counters).into();
+    value["device"] = shared::stored(window.device);
     value["resident_before"] = window.resident_before.into();
     value["resident_after"] = window.resident_after.into();
     value

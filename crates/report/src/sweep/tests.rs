@@ -14,19 +14,7 @@ const WIDE: Style = Style { color: false, unicode: true, width: 110 };
 const NARROW: Style = Style { color: false, unicode: false, width: 60 };
 
 fn terms(operation: DbOperation) -> SweepTerms {
-    SweepTerms {
-        operation,
-        jobs: Vec::new(),
-        step: SweepTerms::STEP,
-        ramp: Nanos(2_000_000_000),
-        repeat: 1,
-        closer: SweepTerms::CLOSER,
-        stop_response: SweepTerms::STOP_RESPONSE,
-        min_growth: SweepTerms::MIN_GROWTH,
-        average: SweepTerms::AVERAGE,
-        ceiling: SweepTerms::CEILING,
-        target_iops: None,
-    }
+    SweepTerms { ramp: Nanos(2_000_000_000), ..SweepTerms::new(operation) }
 }
 
 fn task(operation: DbOperation, workers: u32) -> Task {

@@ -31,12 +31,12 @@ pub const JSON_FORMAT: &str = "iolite-tproc-c/1";
 pub fn json(report: &TprocCReport) -> Value {
     json!({
         "format": JSON_FORMAT,
-        "run": shared::run(&report.run),
-        "calibration": report.calibration.as_ref().map(shared::calibration),
+        "run": shared::stored(&report.run),
+        "calibration": shared::stored(&report.calibration),
         "database": report.database.as_ref().map(database),
         "phases": report.phases.iter().map(phase).collect::<Vec<_>>(),
         "knee": report.knee.as_ref().map(shared::knee),
-        "verdict": report.verdict.as_ref().map(shared::verdict),
+        "verdict": shared::stored(&report.verdict),
         "repeats": Repeats::of(&report.phases).map(|repeats| of_repeats(&repeats)),
         "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
         "ending": shared::ending(&report.ending),

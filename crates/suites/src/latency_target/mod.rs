@@ -49,39 +49,7 @@ pub struct LatencyFound {
 }
 
 /// What came of a search.
-#[derive(Debug, Clone, PartialEq)]
-pub enum LatencyConclusion {
-    /// The largest load that kept the bound, in two windows.
-    Found {
-        /// The load.
-        load: Load,
-        /// More was not tried: the device can perhaps do more.
-        limited: bool,
-        /// The largest load that surely kept it.
-        low: Option<Load>,
-        /// The smallest load that surely did not.
-        high: Option<Load>,
-    },
-    /// Even the lowest load broke it.
-    NoneKept {
-        /// That load.
-        lowest: Load,
-    },
-    /// The search could not go on.
-    Failed(LatencyFailure),
-}
-
-impl From<LatencyConclusion> for LatencyAnswer {
-    fn from(conclusion: LatencyConclusion) -> LatencyAnswer {
-        match conclusion {
-            LatencyConclusion::Found { load, limited, low, high } => {
-                LatencyAnswer::Found { load, limited, low, high }
-            }
-            LatencyConclusion::NoneKept { lowest } => LatencyAnswer::NoneKept { lowest },
-            LatencyConclusion::Failed(failure) => LatencyAnswer::Failed(failure.to_string()),
-        }
-    }
-}
+pub type LatencyConclusion = LatencyAnswer<LatencyFailure>;
 
 /// Why a search could not go on.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -211,7 +179,7 @@ impl Procedure for LatencyProcedure {
                 let tries = run.phases.get(self.first..).unwrap_or_default();
                 let warnings = caveat::caveat(tries).into_iter().collect();
                 let mut concluded: Vec<_> = found.tries.iter().map(Concluded::of).collect();
-                concluded.push(Concluded::of(&LatencyAnswer::from(found.conclusion)));
+                concluded.push(Concluded::of(&found.conclusion.in_words()));
                 Step::Done(Conclusions { concluded, warnings, ..Conclusions::default() })
             }
         }

@@ -77,19 +77,7 @@ mod tests {
     use super::*;
 
     fn terms() -> SweepTerms {
-        SweepTerms {
-            operation: DbOperation::RanRead,
-            jobs: Vec::new(),
-            step: SweepTerms::STEP,
-            ramp: Nanos(0),
-            repeat: 1,
-            closer: SweepTerms::CLOSER,
-            stop_response: SweepTerms::STOP_RESPONSE,
-            min_growth: SweepTerms::MIN_GROWTH,
-            average: SweepTerms::AVERAGE,
-            ceiling: SweepTerms::CEILING,
-            target_iops: None,
-        }
+        SweepTerms { ramp: Nanos(0), ..SweepTerms::new(DbOperation::RanRead) }
     }
 
     /// Points with a relative error.

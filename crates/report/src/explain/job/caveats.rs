@@ -1,11 +1,11 @@
 //! Caveats about a job before it is run.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::Path;
 
 use iolite_model::{Access, BackendKind, Bytes, FileTask, Fill, Job, JobTask, Mix, Nanos, Overwrite, Target};
 
+use super::super::caveat::{Caveat, Subject};
 use super::{SystemContext, span};
 
 /// Shorter says little: caches and the state of flash take longer to show.
@@ -17,39 +17,13 @@ const SMALL: Bytes = Bytes(1 << 30);
 /// The block that media write in, mostly.
 const SECTOR: u64 = 4096;
 
-/// A warning about tasks of a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobCaveat {
-    /// What it is about, for programs: `page-cache`, `zeros`, `depth`...
-    pub kind: &'static str,
-    /// Names of the tasks.
-    pub tasks: Vec<String>,
-    /// What, and what to do.
-    pub text: String,
-}
-
-impl fmt::Display for JobCaveat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.tasks.join(", "), self.text)
-    }
-}
-
-/// A kind of warning with its text.
-type Caveat = (&'static str, String);
-
 /// All warnings about a job, each with the tasks that it is about.
-pub fn caveats(job: &Job, context: &SystemContext) -> Vec<JobCaveat> {
-    let mut found: Vec<JobCaveat> = Vec::new();
-    let mut add = |name: &str, (kind, text): Caveat| match found
-        .iter_mut()
-        .find(|caveat| caveat.kind == kind && caveat.text == text)
-    {
-        Some(caveat) => {
-            if !caveat.tasks.iter().any(|task| task == name) {
-                caveat.tasks.push(name.to_owned());
-            }
-        }
-        None => found.push(JobCaveat { kind, tasks: vec![name.to_owned()], text }),
+pub(super) fn caveats(job: &Job, context: &SystemContext) -> Vec<Subject> {
+    let mut found: Vec<Subject> = Vec::new();
+    let mut add = |name: &str, caveat: Caveat| match found.iter_mut().find(|known| known.caveat == caveat) {
+        Some(known) if known.names.iter().any(|task| task == name) => {}
+        Some(known) => known.names.push(name.to_owned()),
+        None => found.push(caveat.of(name)),
     };
     let mut filled: BTreeSet<&Path> = BTreeSet::new();
     for set in job.sets() {
@@ -128,9 +102,7 @@ fn destroys(task: &FileTask, context: &SystemContext) -> Option<Caveat> {
     if !changes || there.is_empty() || overwrite == Overwrite::Never {
         return None;
     }
-    let unless =
-        if overwrite == Overwrite::Blank { ", unless data is found in its first or last MiB" } else { "" };
-    Some(("destroys", format!("overwrites {}; its contents are lost{unless}", there.join(", "))))
+    Some(Caveat::Overwrites { paths: there, unless_found: overwrite == Overwrite::Blank })
 }
 
 fn through_cache(task: &FileTask, context: &SystemContext) -> Option<Caveat> {
@@ -138,36 +110,17 @@ fn through_cache(task: &FileTask, context: &SystemContext) -> Option<Caveat> {
     if !is_real(task) || task.direct && !mapped {
         return None;
     }
-    let remedy = if mapped { "use another engine with direct I/O" } else { "add direct I/O (direct=1)" };
     if !task.mix.reads() {
-        return (task.durability.sync.is_none() && task.durability.open.is_none()).then(|| {
-            let end = if task.durability.end_sync.is_some() { " and synced only at the end" } else { "" };
-            (
-                "page-cache",
-                format!("writes complete when the data is in the page cache{end}: {remedy}, or sync"),
-            )
-        });
+        let is_synced = task.durability.sync.is_some() || task.durability.open.is_some();
+        let end_sync = task.durability.end_sync.is_some();
+        return (!is_synced).then_some(Caveat::WritesCached { end_sync, mapped });
     }
     let memory = context.memory;
-    match span(task, context) {
-        Some(span) if task.cache.invalidate && once(task, span) => Some((
-            "page-cache",
-            format!(
-                "the page cache is not bypassed: the kernel's read-ahead determines the requests to the device; {remedy}"
-            ),
-        )),
-        Some(span) if memory.0 > 0 && span < memory => Some((
-            "page-cache",
-            format!(
-                "the page cache is not bypassed and all {span} fit into the memory of this host ({memory}): after the \
-         first pass, reads are served from memory; {remedy}"
-            ),
-        )),
-        _ => Some((
-            "page-cache",
-            format!("the page cache is not bypassed and serves a part of the reads: {remedy}"),
-        )),
-    }
+    Some(match span(task, context) {
+        Some(span) if task.cache.invalidate && once(task, span) => Caveat::ReadAhead { mapped },
+        Some(span) if memory.0 > 0 && span < memory => Caveat::FitsMemory { span, memory, mapped },
+        _ => Caveat::ReadsCached { mapped },
+    })
 }
 
 /// Whether it goes through its target but once, so that nothing is read again.
@@ -181,10 +134,7 @@ fn once(task: &FileTask, span: Bytes) -> bool {
 /// Direct I/O to so little that caches beneath hold it.
 fn small(task: &FileTask, context: &SystemContext) -> Option<Caveat> {
     let span = span(task, context).filter(|span| *span < SMALL && is_real(task) && task.direct)?;
-    Some((
-        "small-region",
-        format!("all {span} may fit into a cache of the device or the host: use {SMALL} or more"),
-    ))
+    Some(Caveat::SmallRegion { span, wanted: SMALL })
 }
 
 fn contents(task: &FileTask) -> Option<Caveat> {
@@ -200,56 +150,24 @@ fn contents(task: &FileTask) -> Option<Caveat> {
         _ if !contents.refill => "the same buffers are written repeatedly",
         _ => return None,
     };
-    Some((
-        "contents",
-        format!(
-            "{what}: storage that compresses, deduplicates or detects zeros stores almost nothing; write new \
-         random data each time (refill_buffers)"
-        ),
-    ))
+    Some(Caveat::Contents(what))
 }
 
 fn depth(task: &FileTask) -> Option<Caveat> {
     let deep = task.concurrency > task.workers;
     if task.backend.is_synchronous() && deep {
-        let name = task.backend.name();
-        return Some((
-            "depth",
-            format!(
-                "{} outstanding operations with the engine {name}, which supports only one: use io_uring or libaio, or more \
-                 workers (numjobs)",
-                task.concurrency
-            ),
-        ));
+        return Some(Caveat::SynchronousEngine { depth: task.concurrency, engine: task.backend.name() });
     }
-    (task.backend == BackendKind::Libaio && deep && !task.direct).then(|| {
-        (
-            "depth",
-            "libaio is asynchronous only with direct I/O: without it, one operation is outstanding"
-                .to_owned(),
-        )
-    })
+    (task.backend == BackendKind::Libaio && deep && !task.direct).then_some(Caveat::BufferedLibaio)
 }
 
 fn rate(task: &FileTask) -> Option<Caveat> {
-    let rate = task.asked_rate()?;
-    let outstanding = task.concurrency;
-    Some((
-        "rate",
-        format!(
-            "{rate} operations per second are requested: response times are measured from the scheduled start, so \
-         they include waiting behind slow operations; fio measures from the issue and reports lower latencies \
-         if the rate is not reached (at most {outstanding} outstanding)"
-        ),
-    ))
+    Some(Caveat::ScheduledStart { rate: task.asked_rate()?, outstanding: task.concurrency })
 }
 
 fn short(task: &FileTask) -> Option<Caveat> {
     let runtime = task.stop.runtime.filter(|runtime| *runtime < SHORT && is_real(task))?;
-    Some((
-        "short",
-        format!("{runtime} is short: the state of caches and flash changes over minutes; use 60 s or more"),
-    ))
+    Some(Caveat::ShortRuntime(runtime))
 }
 
 fn durability(task: &FileTask) -> Option<Caveat> {
@@ -257,54 +175,26 @@ fn durability(task: &FileTask) -> Option<Caveat> {
         || task.durability.open.is_some()
         || task.durability.end_sync.is_some();
     let dsync = matches!(task.backend, BackendKind::Vectored(flags) if flags.dsync);
-    if !task.mix.writes() || !is_real(task) || synced || dsync || !task.direct || fills(task) {
-        return None;
-    }
-    Some((
-        "durability",
-        "writes complete when the data is in the cache of the device: a database also waits for a sync \
-         (fdatasync=1, sync=dsync)"
-            .to_owned(),
-    ))
+    let is_safe = synced || dsync || !task.direct || fills(task);
+    (task.mix.writes() && is_real(task) && !is_safe).then_some(Caveat::NotSynced)
 }
 
 fn small_block(task: &FileTask) -> Option<Caveat> {
     let odd = !task.block.0.is_multiple_of(SECTOR) && task.sizes.is_none();
-    (task.direct && odd && is_real(task)).then(|| {
-        (
-            "block",
-            format!(
-                "direct I/O in blocks of {} fails on devices with 4 KiB blocks, and causes read-modify-write on others",
-                task.block
-            ),
-        )
-    })
+    (task.direct && odd && is_real(task)).then_some(Caveat::SmallBlock(task.block))
 }
 
 /// Random writes onto storage that nothing has filled.
 fn fresh(task: &FileTask, filled: &BTreeSet<&Path>) -> Option<Caveat> {
     let random = !task.access.is_sequential();
     let prepared = paths(task).iter().all(|path| filled.contains(path));
-    (task.mix.writes() && random && is_real(task) && !prepared && task.ramp.0 == 0).then(|| {
-        (
-            "fresh",
-            "random writes without preconditioning or ramp: fresh flash is faster; write the whole device twice \
-         first, or use a ramp (ramp_time)"
-                .to_owned(),
-        )
-    })
+    (task.mix.writes() && random && is_real(task) && !prepared && task.ramp.0 == 0).then_some(Caveat::Fresh)
 }
 
 fn same_offsets(task: &FileTask) -> Option<Caveat> {
     let random = !task.access.is_sequential();
-    (random && task.mix.reads() && is_real(task) && !task.direct && !task.cache.invalidate).then(|| {
-        (
-            "repeat",
-            "every run reads the same random offsets (randrepeat), and the page cache is not dropped first \
-         (invalidate=0): the second run reads from memory"
-                .to_owned(),
-        )
-    })
+    (random && task.mix.reads() && is_real(task) && !task.direct && !task.cache.invalidate)
+        .then_some(Caveat::SameOffsets)
 }
 
 /// Tasks that run together on one file.
@@ -322,17 +212,12 @@ fn shared(tasks: &[&FileTask]) -> Vec<(String, Caveat)> {
         if others == 0 || !is_real(task) {
             continue;
         }
-        let what = match (&task.access, task.mix) {
-            (Access::Sequential, Mix::Read) => {
-                "read the same blocks sequentially: all but the first are served from a cache; give each its own region \
-                 (offset_increment)"
-            }
-            (_, mix) if mix.writes() => {
-                "write to the same file: they overwrite each other's blocks, and the file system serializes them"
-            }
+        let caveat = match (&task.access, task.mix) {
+            (Access::Sequential, Mix::Read) => Caveat::TasksRead(others + 1),
+            (_, mix) if mix.writes() => Caveat::TasksWrite(others + 1),
             _ => continue,
         };
-        found.push((task.name.clone(), ("shared", format!("{} tasks {what}", others + 1))));
+        found.push((task.name.clone(), caveat));
     }
     let workers = tasks.iter().filter(|task| {
         task.workers > 1
@@ -340,12 +225,6 @@ fn shared(tasks: &[&FileTask]) -> Vec<(String, Caveat)> {
             && task.regions == iolite_model::Regions::Shared
             && is_real(task)
     });
-    found.extend(workers.map(|task| {
-        let text = format!(
-            "{} workers read the same blocks concurrently: all but the first are served from a cache",
-            task.workers
-        );
-        (task.name.clone(), ("shared", text))
-    }));
+    found.extend(workers.map(|task| (task.name.clone(), Caveat::WorkersRead(task.workers))));
     found
 }

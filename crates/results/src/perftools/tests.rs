@@ -1,5 +1,5 @@
 use super::*;
-use iolite_results::Run;
+use crate::Run;
 
 fn imported(text: &str) -> Vec<Run> {
     assert!(is_export(text), "{text}");
@@ -52,7 +52,7 @@ fn lines_of_one_run_are_its_phases() {
     assert_eq!((imports.len(), run.phases.len(), run.info.version.as_str()), (1, 2, "(exported)"));
     assert_ne!(run.info.id.0, "20261123T060000-1");
     assert_eq!(run.phases[1].info.started, Nanos(20 * Nanos::SECOND.0));
-    assert_eq!(imports[0].finished.0, run.info.started_unix.0 + 30 * Nanos::SECOND.0);
+    assert_eq!(imports[0].finished().0, run.info.started_unix.0 + 30 * Nanos::SECOND.0);
     assert!((run.phases[1].summary(OpKind::Read).unwrap().mean.value / 1e6 - 5.0).abs() < 0.001);
 }
 
@@ -133,5 +133,5 @@ fn other_tables_and_incomplete_lines_are_named() {
         let error = runs("old.txt", &format!("{heading}{line}\n")).unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains(what), "{line}: {error}");
     }
-    assert!(matches!(runs("old.txt", &format!("{heading}1,2\n")), Err(RanImportError::Table { .. })));
+    assert!(matches!(runs("old.txt", &format!("{heading}1,2\n")), Err(PerfToolsError::Table { .. })));
 }

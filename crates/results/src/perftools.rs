@@ -11,11 +11,12 @@ use iolite_model::{
     Concluded, DbOperation, DbTask, Ending, Event, Interval, MODEL_VERSION, Nanos, OpKind, OpTotals,
     Outstanding, PhaseEnd, PhaseInfo, RunId, RunInfo, Stage, Stop, Storage, Task,
 };
-use iolite_results::RunRequest;
 use iolite_stats::Histogram;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
+use crate::imported::Imported;
+use crate::request::RunRequest;
 use exported::Exported;
 
 /// PerfTools' defaults of what an export of theirs does not say.
@@ -28,20 +29,9 @@ const LARGEST: f64 = 9_007_199_254_740_992.0;
 /// Columns that every form of these exports has.
 const ALWAYS: [&str; 3] = ["RunDate", "RunTime", "Processes"];
 
-/// A run made of lines of an export.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ImportedRun {
-    /// Its events, complete.
-    pub events: Vec<Event>,
-    /// When it ended, in nanoseconds since 1970.
-    pub finished: Nanos,
-    /// Where it came from, and what is unknown.
-    pub note: String,
-}
-
 /// Why a file is no such export.
 #[derive(Debug, thiserror::Error)]
-pub enum RanImportError {
+pub enum PerfToolsError {
     /// It is no table.
     #[error("{file} is not a table of tabs or commas: {source}")]
     Table {
@@ -95,8 +85,8 @@ fn separator(heading: &str) -> char {
 ///
 /// # Errors
 /// The file is no table, or a line lacks what a run needs.
-pub fn runs(file: &str, text: &str) -> Result<Vec<ImportedRun>, RanImportError> {
-    let failed = |source| RanImportError::Table { file: file.to_owned(), source };
+pub fn runs(file: &str, text: &str) -> Result<Vec<Imported>, PerfToolsError> {
+    let failed = |source| PerfToolsError::Table { file: file.to_owned(), source };
     let separator = separator(text.lines().next().unwrap_or_default()) as u8;
     let mut reader = csv::ReaderBuilder::new().delimiter(separator).from_reader(text.as_bytes());
     let names: Vec<String> =
@@ -106,7 +96,7 @@ pub fn runs(file: &str, text: &str) -> Result<Vec<ImportedRun>, RanImportError> 
         let record = record.map_err(failed)?;
         let cells: Vec<(&str, &str)> =
             names.iter().map(String::as_str).zip(record.iter().map(str::trim)).collect();
-        let wrong = |what| RanImportError::Line { file: file.to_owned(), line: number + 2, what };
+        let wrong = |what| PerfToolsError::Line { file: file.to_owned(), line: number + 2, what };
         let row = Row::of(&cells).map_err(wrong)?;
         match runs.iter_mut().find(|rows| row.is_of_run(&rows[0])) {
             Some(rows) => rows.push(row),
@@ -283,7 +273,7 @@ fn started(date: Option<&str>, time: Option<&str>) -> Option<Nanos> {
 }
 
 /// The run of these rows; there is one at least.
-fn run(file: &str, rows: &[Row]) -> ImportedRun {
+fn run(file: &str, rows: &[Row]) -> Imported {
     let first = &rows[0];
     let started = rows.iter().map(|row| row.started).min().unwrap_or(first.started);
     let is_own = first.exported.is_some();
@@ -305,10 +295,8 @@ fn run(file: &str, rows: &[Row]) -> ImportedRun {
     };
     let asked = Concluded::of(&RunRequest::new(command, ""));
     let mut events = vec![Event::RunStarted(Box::new(info)), Event::Concluded(Box::new(asked))];
-    let mut finished = started;
     for (index, row) in (0..).zip(rows) {
         let begun = row.started.saturating_sub(started);
-        finished = finished.max(Nanos(row.started.0.saturating_add(row.measured().0)));
         events.extend(phase(index, begun, row));
     }
     events.push(Event::RunEnded(rows.last().map_or(Ending::Completed, Row::ending)));
@@ -319,7 +307,7 @@ fn run(file: &str, rows: &[Row]) -> ImportedRun {
             "imported from {file}: totals of PerfTools only, without a time series and percentiles; their local time is taken for UTC"
         )
     };
-    ImportedRun { events, finished, note }
+    Imported { events, note }
 }
 
 /// The id of what these rows say. It is never that of the run that was exported, which contains more and may be imported as well.
