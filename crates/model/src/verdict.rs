@@ -56,9 +56,11 @@ impl Reason {
         }
     }
 
-    /// The same with the measured value and its bound, in nanoseconds or per second.
+    /// The same with the measured value and its bound, in nanoseconds or per second. What is not finite is not known: NaN, which is
+    /// NULL in SQL and null in JSON.
     pub fn with_figure(self, value: f64, bound: f64) -> Reason {
-        Reason { value, bound, ..self }
+        let known = |number: f64| if number.is_finite() { number } else { f64::NAN };
+        Reason { value: known(value), bound: known(bound), ..self }
     }
 
     /// Something that allows no better outcome than `at_best`.

@@ -57,8 +57,7 @@ fn has_schema(connection: &Connection, path: &Path) -> Result<bool, Error> {
     let number =
         |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0)).map_err(sql);
     let (application, found) = (number("application_id")?, number("user_version")?);
-    let objects: i64 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(sql)?;
+    let objects = definitions(connection).map_err(sql)?.len();
     let path = || path.to_owned();
     if application != i64::from(APPLICATION_ID) {
         let empty = application == 0 && found == 0 && objects == 0;
@@ -72,12 +71,33 @@ fn has_schema(connection: &Connection, path: &Path) -> Result<bool, Error> {
     }
 }
 
+/// The definitions of all tables, indexes and views. In a damaged file they may be no text: rusqlite panics at a name of a column
+/// that is not UTF-8, so that such a file is refused here.
+fn definitions(connection: &Connection) -> rusqlite::Result<Vec<Option<String>>> {
+    let mut statement = connection.prepare("SELECT sql FROM sqlite_schema")?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::{BTreeMap, BTreeSet};
 
     const PATH: &str = "test.db";
+
+    #[test]
+    fn a_database_whose_definitions_are_no_text_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("results.db");
+        create(&mut Connection::open(&path).unwrap(), &path).unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let name = b"concurrency";
+        let at = bytes.windows(name.len()).position(|found| found == name).unwrap();
+        bytes[at + 3] = 0xff;
+        std::fs::write(&path, bytes).unwrap();
+        let error = check(&Connection::open(&path).unwrap(), &path).unwrap_err().to_string();
+        assert!(error.contains("results.db"), "{error}");
+    }
 
     #[test]
     fn an_empty_database_gets_the_tables_once() {

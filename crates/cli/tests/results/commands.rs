@@ -227,6 +227,7 @@ const COMMANDS: &[Row] = &[
         Some(asked)
     }),
     ("observe", |place| asked(["observe", &data(place), "--duration", "300ms", "--interval", "50ms"])),
+    ("observe cachestat", |_| asked(["observe", "cachestat", "--duration", "300ms", "--interval", "50ms"])),
     ("durability check", |place| {
         let notes = path(place, "notes");
         let run = ["durability", "run", &data(place), "--witness", &notes, "--same-file-system"];
@@ -350,7 +351,10 @@ fn no_command_is_missing_in_the_table() {
         verbs => verbs.into_iter().map(|verb| format!("{command} {verb}")).collect(),
     };
     let all: Vec<String> = commands.iter().flat_map(verbs).collect();
-    assert!(all.contains(&"tproc-c build".to_owned()) && all.contains(&"observe".to_owned()), "{all:?}");
+    assert!(
+        all.contains(&"tproc-c build".to_owned()) && all.contains(&"observe cachestat".to_owned()),
+        "{all:?}"
+    );
     let begins = |row: &str, command: &str| {
         row == command || row.strip_prefix(command).is_some_and(|rest| rest.starts_with(' '))
     };

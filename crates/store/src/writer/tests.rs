@@ -73,7 +73,10 @@ fn what_is_not_a_number_comes_back_as_that() {
     for event in &mut events {
         match event {
             Event::Calibrated(calibration) => calibration.loop_cost_ns = f64::NAN,
-            Event::Verdict(verdict) => verdict.reasons[0].value = f64::INFINITY,
+            Event::Verdict(verdict) => {
+                let reason = verdict.reasons.remove(0).with_figure(f64::INFINITY, f64::NAN);
+                verdict.reasons.insert(0, reason);
+            }
             _ => {}
         }
     }
