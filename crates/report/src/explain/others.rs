@@ -19,6 +19,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("iolite-pts/", "a run of the SNIA Performance Test Specification on a drive"),
     ("iolite-iometer/", "a run of Iometer's access specifications"),
     ("iolite-observe/", "activity of the host and its devices, without a workload of iolite"),
+    ("iolite-cachestat/", "hits and misses of the page cache"),
     ("iolite-waits/", "wait events of the sessions of a database"),
     ("iolite-durability-run/", "acknowledged writes until a crash"),
     ("iolite-durability/", "result of a check for acknowledged writes after a crash"),
