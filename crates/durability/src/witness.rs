@@ -36,7 +36,7 @@ enum Notes {
     Elsewhere(TcpStream),
 }
 
-/// Notes of a run that has acknowledged nothing are of no use, and would keep the next run from beginning.
+/// Notes of a run that has acknowledged nothing have no purpose, and would prevent the next run.
 impl Drop for Witness {
     fn drop(&mut self) {
         let notes = self.notes.get_mut().unwrap_or_else(PoisonError::into_inner);

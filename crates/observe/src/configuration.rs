@@ -136,7 +136,7 @@ fn of_scheduler(leaf: &Device, rotates: bool) -> Option<ConfigurationNote> {
             let instead = if rotates { "mq-deadline" } else { "none" }.to_owned();
             Some(ConfigurationNote::Scheduler { device, scheduler, instead })
         }
-        // Behind a controller or hypervisor the host's sorting is of no use, and the flag often wrong.
+        // Behind a controller or hypervisor, sorting by the host has no effect, and the flag is often wrong.
         "none" if rotates && leaf.kind == "scsi" => Some(ConfigurationNote::UnsortedDisk { device }),
         _ => None,
     }
