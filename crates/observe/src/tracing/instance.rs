@@ -46,7 +46,7 @@ pub enum TraceError {
         event: String,
     },
     /// Another reason.
-    #[error("cannot trace through {}: {source}", .path.display())]
+    #[error("cannot trace through {}: {source}; run iolite as root on the host itself", .path.display())]
     Failed {
         /// The file.
         path: PathBuf,
