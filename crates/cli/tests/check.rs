@@ -211,7 +211,8 @@ fn a_throttle_is_found_and_a_rate_beyond_it_is_unfit_for_that_reason() {
         }
         assert!((outstanding / asked - 1.0).abs() <= 0.1, "{outstanding} of {asked} operation-seconds");
         let warnings = document["warnings"].to_string();
-        assert!(warnings.contains("capped at"), "{warnings}");
+        // On a host that is short of CPUs, a rate that no depth changes may be the host's.
+        assert!(warnings.contains("capped at") || warnings.contains("waited for a CPU"), "{warnings}");
         let reason = &document["verdict"]["reasons"][0];
         assert_eq!(reason["what"], "random read 8 KiB, rate");
         assert_eq!(reason["fitness"], "unfit");
@@ -223,6 +224,10 @@ fn a_throttle_is_found_and_a_rate_beyond_it_is_unfit_for_that_reason() {
 /// Its reads are those of any device: what makes it no place for a database are its commits.
 #[test]
 fn a_disk_of_thirty_writes_a_second_is_unfit() {
+    undisturbed(thirty_writes_a_second);
+}
+
+fn thirty_writes_a_second() {
     let place = TestDirectory::new();
     let Some(throttle) = Throttle::new(&place.data(), Limit::WriteIops(30)) else { return };
     let arguments = ["--budget-time", "10s", "--budget-space", "64M", "--json"];
@@ -233,13 +238,12 @@ fn a_disk_of_thirty_writes_a_second_is_unfit() {
             skip("the file system beneath the tests refuses O_DIRECT: the kernel writes later");
         return;
     }
-    // Beside other work the check says that it cannot tell, and never that the disk is fit.
+    // Beside other load on the device the check says that it cannot tell, and never that the disk is fit.
     let reasons = document["verdict"]["reasons"].as_array().unwrap();
-    let beside =
-        |reason: &serde_json::Value| reason["what"] == "load generator" || reason["what"] == "other load";
+    let beside = |reason: &serde_json::Value| reason["what"] == "other load";
     let code = output.status.code();
     if reasons.iter().any(beside) && code == Some(3) {
-        let _: Option<()> = skip("the host or the device is busy: the verdict is marginal for that reason");
+        let _: Option<()> = skip("the device is busy: the verdict is marginal for that reason");
         return;
     }
     assert_eq!(code, Some(4), "{}{}", document["verdict"], stderr(&output));

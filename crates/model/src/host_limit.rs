@@ -86,6 +86,17 @@ impl GeneratorUse {
         }
     }
 
+    /// The factor by which waits for CPUs, and what the hypervisor took, can have made the mean response time longer and the rate
+    /// lower, at most: infinite where they can explain all of it. On its way an operation may wait for a thread of the kernel, and
+    /// for one of the server or of the device beneath, each about as long as the thread that issued it did.
+    pub fn slower(&self) -> f64 {
+        const HANDOVERS: f64 = 3.0;
+        let observed = self.observed.0 as f64;
+        let stolen = self.steal.map_or(0.0, |steal| steal.0 as f64 / f64::from(self.cpus.max(1)));
+        let left = 1.0 - HANDOVERS * (self.longest_run_delay.0 as f64 + stolen) / observed;
+        if left > 0.0 { 1.0 / left } else { f64::INFINITY }
+    }
+
     /// The limits that were met, the most direct first.
     pub fn limits(&self) -> Vec<HostLimit> {
         if self.observed < Self::SHORTEST_DELAY {
@@ -175,6 +186,11 @@ mod tests {
         assert_eq!(late.limits(), [HostLimit::RunQueue(0.25)]);
         // A tenth of each of two CPUs.
         let stolen = GeneratorUse { steal: Some(Nanos(200_000_000)), ..idle };
+        let slower = |delay, steal| GeneratorUse { longest_run_delay: Nanos(delay), steal, ..idle }.slower();
+        assert!((slower(100_000_000, None) - 1.0 / 0.7).abs() < 1e-9);
+        assert!((slower(100_000_000, Some(Nanos(200_000_000))) - 2.5).abs() < 1e-9);
+        assert_eq!(slower(400_000_000, None), f64::INFINITY);
+        assert_eq!(GeneratorUse::default().slower(), f64::INFINITY);
         assert_eq!(stolen.limits(), [HostLimit::Steal(0.1)]);
         assert_eq!(GeneratorUse { steal: Some(Nanos(80_000_000)), ..idle }.limits(), []);
         assert_eq!(GeneratorUse::default().limits(), []);

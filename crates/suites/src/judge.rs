@@ -52,21 +52,30 @@ pub(crate) struct RateDemand<'a> {
 /// Share of the operations that were due that counts as reaching a target rate: a few are always in flight at the end.
 const REACHED: f64 = 0.97;
 
-/// What was beside a measurement, so that what would be unfit is no more than marginal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What was beside a measurement, so that what would be unfit is no more than marginal, unless it explains only a part of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Disturbance {
     /// Others read from or wrote to the device.
     Device,
-    /// The program waited for a CPU, or the hypervisor took it away: response times bear that, whatever the storage does.
-    Host,
+    /// The program waited for a CPU, or the hypervisor took it away: response times bear that, whatever the storage does. A mean
+    /// response time is at most `slower` times as long for it, and a rate that many times as low.
+    Host { slower: f64 },
 }
 
 impl Disturbance {
+    /// The factor by which a mean or a rate can be worse for it, at most.
+    fn slower(self) -> f64 {
+        match self {
+            Disturbance::Device => f64::INFINITY,
+            Disturbance::Host { slower } => slower,
+        }
+    }
+
     /// Said of what would be unfit otherwise.
     fn reservation(self) -> &'static str {
         match self {
             Disturbance::Device => "there was other load on the device: repeat on an idle device",
-            Disturbance::Host => "the host's CPUs were busy with other work: repeat on an idle host",
+            Disturbance::Host { .. } => "the host's CPUs were busy with other work: repeat on an idle host",
         }
     }
 }
@@ -124,12 +133,22 @@ pub(crate) fn judge(
     Verdict::of(&profile.name, reasons.collect())
 }
 
-/// Marginal in place of unfit where something else was seen meanwhile, which is then said.
-fn spared(mut reason: Reason, disturbed: Option<Disturbance>) -> Reason {
-    if let Some(disturbance) = disturbed {
+/// Marginal in place of unfit where something else was seen meanwhile, which is then said; not where the storage is unfit even
+/// if all was this factor slower for it than it would have been.
+fn spared(
+    mut reason: Reason,
+    disturbed: Option<Disturbance>,
+    is_unfit_without: impl FnOnce(f64) -> bool,
+) -> Reason {
+    if let Some(disturbance) = disturbed.filter(|disturbance| !is_unfit_without(disturbance.slower())) {
         reason.spare(disturbance.reservation());
     }
     reason
+}
+
+/// Of what nothing is known but that it was disturbed.
+fn never(_: f64) -> bool {
+    false
 }
 
 /// Operations that say enough of a rate however short the time: a fast device has written a small file before half a second is
@@ -189,7 +208,12 @@ fn judge_time(
     if let Some(why) = stalls_elsewhere(criterion.at_most, circumstances.phases).filter(|_| fit) {
         reason.reserve(Fitness::Marginal, why);
     }
-    spared(reason, evidence.disturbed)
+    // A mean bears no more than the share of the time that was lost; a single wait may be all that a quantile shows.
+    let is_unfit_without = |slower: f64| {
+        criterion.quantile.is_none()
+            && estimate.low / slower > criterion.at_most.0 as f64 * criterion.marginal_factor
+    };
+    spared(reason, evidence.disturbed, is_unfit_without)
 }
 
 /// What a value alone does not show, with the best that can then be said.
@@ -330,15 +354,17 @@ pub(crate) fn fitness(estimate: &Estimate, bound: f64, marginal_factor: f64) -> 
 }
 
 fn judge_rate(demand: &RateDemand<'_>) -> Reason {
-    let mut reason = spared(judge_rate_alone(demand), demand.disturbed);
+    let (reason, high) = judge_rate_alone(demand);
+    let is_unfit_without = |slower: f64| high * slower < demand.target * REACHED;
+    let mut reason = spared(reason, demand.disturbed, is_unfit_without);
     if let Some(limit) = demand.generator {
         reason.spare(format!("{limit}: the storage may do more"));
     }
     reason
 }
 
-/// A demand on the rate, whatever else was seen.
-fn judge_rate_alone(demand: &RateDemand<'_>) -> Reason {
+/// A demand on the rate, whatever else was seen, and the highest rate that was possible by what was measured.
+fn judge_rate_alone(demand: &RateDemand<'_>) -> (Reason, f64) {
     let asked = format!("{} IOPS", Iops(demand.target));
     let reason = |fitness, measured: String, value| {
         Reason::new(fitness, format!("{}, rate", demand.what), measured, format!("at least {asked}"))
@@ -346,11 +372,11 @@ fn judge_rate_alone(demand: &RateDemand<'_>) -> Reason {
     };
     if let Some(result) = demand.at_target {
         if let Some(why) = unjudged(result, OpKind::Read, ENOUGH_FOR_RATE) {
-            return reason(Fitness::Marginal, format!("not judged: {why}"), f64::NAN);
+            return (reason(Fitness::Marginal, format!("not judged: {why}"), f64::NAN), f64::INFINITY);
         }
         if let Some(summary) = result.summary(OpKind::Read) {
             let (fitness, measured) = reached(result, &summary);
-            return reason(fitness, measured, summary.rate.value);
+            return (reason(fitness, measured, summary.rate.value), summary.rate.high);
         }
     }
     match demand.knee.map(|knee| knee.plateau) {
@@ -364,9 +390,9 @@ fn judge_rate_alone(demand: &RateDemand<'_>) -> Reason {
             );
             let fitness =
                 if saturated && plateau.high < demand.target { Fitness::Unfit } else { Fitness::Marginal };
-            reason(fitness, measured, plateau.value)
+            (reason(fitness, measured, plateau.value), plateau.high)
         }
-        None => reason(Fitness::Marginal, "not judged: not measured".into(), f64::NAN),
+        None => (reason(Fitness::Marginal, "not judged: not measured".into(), f64::NAN), f64::INFINITY),
     }
 }
 

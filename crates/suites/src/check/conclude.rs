@@ -274,7 +274,7 @@ impl Check {
             what: search.name(),
             knee,
             at_target: windows.map(|windows| &windows.merged),
-            disturbed: self.disturbance(results(), history),
+            disturbed: self.disturbance(&results().collect::<Vec<_>>(), history),
             generator: generator.filter(|limit| matches!(limit, HostLimit::CpuBound(_))),
         })
     }
@@ -287,7 +287,7 @@ impl Check {
                 continue;
             }
             let Some(windows) = self.windows(stage, history) else { continue };
-            let disturbed = self.disturbance(windows.each.iter().copied(), history);
+            let disturbed = self.disturbance(&windows.each, history);
             let load = self.load(stage, history);
             shown.push(Shown { measure, stage, kind, windows, disturbed, load });
         }
@@ -307,22 +307,19 @@ impl Check {
 
     /// What was beside these phases. Others' I/O counts for all that was measured where it was seen in a good part of the run: it
     /// may have been there without its bytes being distinguished.
-    fn disturbance<'a>(
-        &self,
-        mut phases: impl Iterator<Item = &'a PhaseResult>,
-        history: &[PhaseResult],
-    ) -> Option<Disturbance> {
+    fn disturbance(&self, phases: &[&PhaseResult], history: &[PhaseResult]) -> Option<Disturbance> {
         let is_busy = |limit: &HostLimit| matches!(limit, HostLimit::RunQueue(_) | HostLimit::Steal(_));
         let others = |result: &PhaseResult| beside_others(result, self.options.direct);
         let seen = history.iter().filter(|result| others(result)).count();
-        if phases.any(others) || seen as f64 >= MUCH_OF_A_RUN * history.len().max(1) as f64 {
+        if phases.iter().copied().any(others) || seen as f64 >= MUCH_OF_A_RUN * history.len().max(1) as f64 {
             return Some(Disturbance::Device);
         }
         let mut bearing = self.run.iter().zip(history);
         let busy = bearing.any(|(stage, result)| {
             self.bears(*stage, result, history) && self.host.limits([result]).iter().any(is_busy)
         });
-        (busy || self.host.steal().is_some()).then_some(Disturbance::Host)
+        let slower = self.host.slower(phases.iter().copied());
+        (busy || self.host.steal().is_some()).then_some(Disturbance::Host { slower })
     }
 
     /// The most that was done within the bound on the mean response time.
@@ -341,7 +338,7 @@ impl Check {
         let generator = best.and_then(|(_, _, result)| self.host.limits([*result]).first().copied());
         let best = best.map(|(point, rate, _)| (point.concurrency, *rate));
         Some(Capacity {
-            disturbed: self.disturbance(self.results(stage, history), history),
+            disturbed: self.disturbance(&self.results(stage, history).collect::<Vec<_>>(), history),
             measure: search.measure(),
             best,
             within,

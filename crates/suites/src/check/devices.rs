@@ -314,7 +314,7 @@ fn runs(task: &Task, cpu: f64) -> GeneratorUse {
 #[test]
 fn on_a_busy_host_slow_storage_is_marginal_with_the_reason() {
     let hosts: [Host<'_>; 2] =
-        [&|task| waits(task, 0.4), &|task| GeneratorUse { steal: Some(share(task, 0.4)), ..idle(task) }];
+        [&|task| waits(task, 0.4), &|task| GeneratorUse { steal: Some(share(task, 0.8)), ..idle(task) }];
     for busy in hosts {
         for device in DEVICES.iter().filter(|device| device.error_every == 0) {
             let (verdict, _) = check_on(busy, *device, 1, options());
@@ -382,6 +382,30 @@ fn a_rate_missed_on_a_busy_host_or_device_or_by_the_load_generator_is_marginal()
         let spared =
             |(fitness, said): &(Fitness, String)| *fitness == Fitness::Marginal && said.contains(why);
         assert!(found.len() == 2 && found.iter().all(spared), "{why}: {found:?}");
+    }
+}
+
+/// Waits for a CPU explain a part of a mean or a rate: what is far beyond its bound is unfit all the same, and no healthy device is.
+#[test]
+fn what_a_busy_host_explains_only_a_part_of_is_unfit() {
+    let busy: Host<'_> = &|task| waits(task, 0.06);
+    let slow_commits = Device { sync: 60e6, ..GOOD };
+    let verdict = whole_check(busy, slow_commits, 3, options()).verdict;
+    assert_eq!(verdict.fitness, Fitness::Unfit, "{verdict:#?}");
+    let rate_of = |host: Host<'_>, max: f64, target: f64| {
+        let options = CheckOptions { target_iops: Some(Iops(target)), ..options() };
+        let verdict = whole_check(host, Device { max, ..GOOD }, 3, options).verdict;
+        verdict.reasons.into_iter().find(|reason| reason.what.ends_with(", rate")).unwrap().fitness
+    };
+    assert_eq!(rate_of(busy, 2_000.0, 5_000.0), Fitness::Unfit);
+    // Without the waits, 2,000 could be as many as 2,440.
+    assert_eq!(
+        [rate_of(busy, 2_000.0, 2_300.0), rate_of(&idle, 2_000.0, 2_300.0)],
+        [Fitness::Marginal, Fitness::Unfit]
+    );
+    for seed in 0..simulations() {
+        let verdict = whole_check(busy, GOOD, seed, options()).verdict;
+        assert_ne!(verdict.fitness, Fitness::Unfit, "{verdict:#?}");
     }
 }
 
@@ -502,17 +526,23 @@ fn a_device_that_writes_its_data_file_at_once_is_judged_by_it() {
 
 /// One window in which a thread waited for the kernel's own threads decides nothing; one that was short of CPUs does.
 #[test]
-fn a_short_wait_for_a_cpu_caps_nothing_and_spares_what_is_slow() {
+fn a_short_wait_for_a_cpu_caps_nothing_and_spares_what_it_explains() {
     let slow = DEVICES.iter().find(|device| device.name == "slow commits").unwrap();
-    let verdict = |device: Device, share| {
-        let append = |task: &Task| match task.name() {
-            "commit, buffered append" => waits(task, share),
-            _ => idle(task),
-        };
-        check_on(&append, device, 1, options()).0.fitness
+    let just_slow = Device { sync: 10e6, ..GOOD };
+    let verdicts = |host: Host<'_>| {
+        [GOOD, just_slow, *slow].map(|device| check_on(host, device, 1, options()).0.fitness)
     };
-    assert_eq!((verdict(GOOD, 0.06), verdict(*slow, 0.06)), (Fitness::Fit, Fitness::Marginal));
-    assert_eq!((verdict(GOOD, 0.12), verdict(*slow, 0.12)), (Fitness::Marginal, Fitness::Marginal));
+    let in_commits = |share| {
+        move |task: &Task| {
+            if task.name() == "commit, buffered overwrite" { waits(task, share) } else { idle(task) }
+        }
+    };
+    let [fit, marginal, unfit] = [Fitness::Fit, Fitness::Marginal, Fitness::Unfit];
+    assert_eq!(verdicts(&idle), [fit, unfit, unfit]);
+    assert_eq!(verdicts(&in_commits(0.06)), [fit, marginal, unfit]);
+    // The database's commits, which waited for nothing, are too slow by themselves.
+    assert_eq!(verdicts(&in_commits(0.4)), [marginal, marginal, unfit]);
+    assert_eq!(verdicts(&|task| waits(task, 0.4)), [marginal; 3]);
 }
 
 /// A file system without barriers acknowledges commits that are in the device's cache.

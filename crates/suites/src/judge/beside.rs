@@ -66,6 +66,14 @@ impl HostUse {
         used.copied().reduce(GeneratorUse::and).map_or_else(Vec::new, |used| used.limits())
     }
 
+    /// The factor by which waits for CPUs can have made these phases slower, at most; infinite where it is not known.
+    pub(crate) fn slower<'a>(&self, phases: impl IntoIterator<Item = &'a PhaseResult>) -> f64 {
+        let slower = |phase: &PhaseResult| {
+            self.phases.get(&phase.info.index).map_or(f64::INFINITY, GeneratorUse::slower)
+        };
+        phases.into_iter().map(slower).fold(1.0, f64::max)
+    }
+
     /// Whether this program and all others together had next to no CPU left in one of these phases: what a server does with its
     /// CPUs limits rates as a throttle does.
     pub(crate) fn is_exhausted(&self, phases: &[PhaseResult]) -> bool {

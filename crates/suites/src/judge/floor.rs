@@ -4,7 +4,7 @@ use iolite_model::{Fitness, Floor, HostLimit, Iops, Measure, Nanos, Rate, Reason
 use iolite_stats::{Estimate, PhaseResult, SignTest};
 
 use super::beside::from_memory;
-use super::{Disturbance, ENOUGH_FOR_RATE, Evidence, between_windows, spared, unjudged};
+use super::{Disturbance, ENOUGH_FOR_RATE, Evidence, between_windows, never, spared, unjudged};
 
 /// The most that random reads did within the bound on their mean response time.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +50,7 @@ pub(super) fn judge_capacity(capacity: &Capacity, floor: Option<(f64, f64)>) -> 
     let value = best.map_or(f64::NAN, |(_, rate)| rate.value);
     let bound = floor.map_or(f64::NAN, |(bound, _)| bound);
     let reason = Reason::new(fitness, format!("{measure}, capacity"), measured, asked);
-    let mut reason = spared(reason.with_figure(value, bound), disturbed);
+    let mut reason = spared(reason.with_figure(value, bound), disturbed, never);
     if let Some(limit) = generator {
         // What was done is the least that the storage does: it counts for it, and not against it.
         reason.spare(format!("{limit}: the storage may do more"));
@@ -107,7 +107,7 @@ pub(super) fn judge_floor(
     if let Some(why) = from_memory(evidence.result, evidence.kind, direct) {
         reason.reserve(Fitness::Marginal, why);
     }
-    Some(spared(reason, evidence.disturbed))
+    Some(spared(reason, evidence.disturbed, never))
 }
 
 /// An interval of the logarithm, by the delta method (Casella & Berger 2002, Statistical Inference, 5.5.4): a rate is above 0 and
