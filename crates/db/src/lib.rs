@@ -9,6 +9,8 @@ pub mod gtm;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod ini;
 mod instance;
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod lossy;
 mod monitor;
 #[cfg(feature = "mysql")]
 pub mod mysql;

@@ -149,9 +149,9 @@ impl Commits for Mysql {
     }
 
     fn present(&mut self) -> Result<Vec<Identity>> {
-        use mysql::prelude::Queryable;
+        use iolite_db::mysql::Rows;
         let rows: mysql::Result<Vec<(i64, i64)>> =
-            self.conn.query(format!("SELECT worker, number FROM {}", self.table));
+            self.conn.query_rows(format!("SELECT worker, number FROM {}", self.table));
         let rows = rows.map_err(|error| self.target.refusal("read the run's table in", error))?;
         Ok(rows.into_iter().map(|(worker, number)| identity(worker, number)).collect())
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::mysql::rows::Rows;
 use mysql::prelude::Queryable;
 use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
@@ -138,7 +139,7 @@ impl Target {
         }
         let status = |conn: &mut Conn, name: &str| -> mysql::Result<String> {
             let row: Option<(String, String)> =
-                conn.query_first(format!("SHOW SESSION STATUS LIKE '{name}'"))?;
+                conn.query_row(format!("SHOW SESSION STATUS LIKE '{name}'"))?;
             Ok(row.map(|(_, value)| value).unwrap_or_default())
         };
         let cipher = status(conn, "Ssl_cipher")?;

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::lossy::Lossy;
+use crate::mysql::rows::Rows;
 use iolite_model::Physical;
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -42,7 +44,7 @@ const TABLE_LOCKS: &str = "SELECT ID, 'a session that has locked the table (SHOW
 
 /// See [`Instance::counters`](crate::Instance::counters): the whole server's, InnoDB's part.
 pub(super) fn physical(conn: &mut Conn) -> mysql::Result<Physical> {
-    let rows = conn.query::<(String, String), _>(STATUS)?;
+    let rows = conn.query_rows::<(String, String)>(STATUS)?;
     let counts: HashMap<_, _> = rows
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.parse().ok()?)))
@@ -72,16 +74,16 @@ pub(super) fn physical(conn: &mut Conn) -> mysql::Result<Physical> {
 /// The server's.
 pub(super) fn lock_waits(conn: &mut Conn, mariadb: bool) -> mysql::Result<Vec<LockWait>> {
     let count = "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'";
-    let rows = conn.query_first::<(String, u64), _>(count)?.map_or(0, |(_, waits)| waits);
+    let rows = conn.query_row::<(String, u64)>(count)?.map_or(0, |(_, waits)| waits);
     let mut waits = Vec::new();
     if rows > 0 {
         let asked =
-            conn.query::<(u64, String), _>(if mariadb { ROW_LOCKS_OF_MARIADB } else { ROW_LOCKS_OF_MYSQL });
+            conn.query_rows::<(u64, Lossy)>(if mariadb { ROW_LOCKS_OF_MARIADB } else { ROW_LOCKS_OF_MYSQL });
         // Without the privilege PROCESS nothing is known of them.
         waits.extend(asked.unwrap_or_default());
     }
-    waits.extend(conn.query::<(u64, String), _>(TABLE_LOCKS)?);
-    Ok(waits.into_iter().map(|(id, holder)| LockWait { waiting: id.to_string(), holder }).collect())
+    waits.extend(conn.query_rows::<(u64, Lossy)>(TABLE_LOCKS)?);
+    Ok(waits.into_iter().map(|(id, holder)| LockWait { waiting: id.to_string(), holder: holder.0 }).collect())
 }
 
 /// Writes the changed pages of these tables, and of no other (FLUSH TABLES ... FOR EXPORT); writers of them wait meanwhile. The
@@ -112,7 +114,7 @@ pub fn await_purge(conn: &mut Conn) -> mysql::Result<()> {
     let (began, mut min, mut fell) = (Instant::now(), u64::MAX, Instant::now());
     loop {
         let left: Option<(String, u64)> =
-            conn.query_first("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'")?;
+            conn.query_row("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'")?;
         let left = left.map_or(0, |(_, transactions)| transactions);
         if left < min {
             (min, fell) = (left, Instant::now());

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::mysql::rows::Rows;
 use iolite_model::{Bytes, Durability};
 use mysql::Conn;
-use mysql::prelude::Queryable;
 
 use super::connect::Target;
 use super::version::Version;
@@ -72,7 +72,7 @@ impl Facts {
     /// The server's.
     pub fn of(conn: &mut Conn) -> mysql::Result<Facts> {
         let names = VARIABLES.map(|name| format!("'{name}'")).join(", ");
-        let rows = conn.query::<(String, String), _>(format!(
+        let rows = conn.query_rows::<(String, String)>(format!(
             "SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"
         ))?;
         let variables = rows.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();

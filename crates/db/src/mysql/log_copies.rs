@@ -1,5 +1,6 @@
 //! Where writes go besides InnoDB's own files: the binary log, replicas, the nodes of a cluster.
 
+use crate::mysql::rows::Rows;
 use iolite_model::LogCopy;
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -42,10 +43,10 @@ fn replicas(conn: &mut Conn) -> mysql::Result<u32> {
         return Ok(count);
     }
     let sql = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'";
-    Ok(conn.query_first(sql)?.unwrap_or(0))
+    Ok(conn.query_row(sql)?.unwrap_or(0))
 }
 
 fn status(conn: &mut Conn, name: &str) -> mysql::Result<Option<u32>> {
-    let row: Option<(String, String)> = conn.query_first(format!("SHOW GLOBAL STATUS LIKE '{name}'"))?;
+    let row: Option<(String, String)> = conn.query_row(format!("SHOW GLOBAL STATUS LIKE '{name}'"))?;
     Ok(row.and_then(|(_, value)| value.parse().ok()))
 }

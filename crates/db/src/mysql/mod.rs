@@ -7,6 +7,7 @@ pub mod counters;
 pub mod facts;
 mod log_copies;
 mod option_file;
+mod rows;
 pub mod server;
 mod version;
 mod waits;
@@ -16,7 +17,6 @@ use std::sync::{Mutex, PoisonError};
 
 use iolite_model::{Bytes, Durability, LogCopy, Physical};
 use mysql::Conn;
-use mysql::prelude::Queryable;
 
 use crate::error::Result;
 use crate::instance::{Description, Files, Instance, LockWait};
@@ -24,6 +24,7 @@ use crate::waits::WaitReader;
 pub use connect::Target;
 pub use facts::Facts;
 pub use log_copies::skip_binary_log;
+pub use rows::Rows;
 
 /// A database (schema) in a MariaDB or MySQL server.
 #[derive(Debug)]
@@ -125,9 +126,9 @@ impl Instance for Mysql {
     fn free_sessions(&self) -> Result<Option<u32>> {
         let mut conn = self.target.open()?;
         let asked = || -> mysql::Result<Option<u32>> {
-            let max: Option<u64> = conn.query_first("SELECT @@GLOBAL.max_connections")?;
+            let max: Option<u64> = conn.query_row("SELECT @@GLOBAL.max_connections")?;
             let used: Option<(String, u64)> =
-                conn.query_first("SHOW GLOBAL STATUS LIKE 'Threads_connected'")?;
+                conn.query_row("SHOW GLOBAL STATUS LIKE 'Threads_connected'")?;
             // This session is among them, and ends.
             let free = max.zip(used).map(|(max, (_, used))| (max + 1).saturating_sub(used));
             Ok(free.map(|free| u32::try_from(free).unwrap_or(u32::MAX)))

@@ -1,7 +1,7 @@
 //! Which server it is.
 
+use crate::mysql::rows::Rows;
 use mysql::Conn;
-use mysql::prelude::Queryable;
 
 use crate::error::{Error, Result};
 
@@ -21,7 +21,7 @@ impl Version {
     /// # Errors
     /// The server's.
     pub fn of(conn: &mut Conn) -> mysql::Result<Version> {
-        Ok(Version::parse(&conn.query_first::<String, _>("SELECT VERSION()")?.unwrap_or_default()))
+        Ok(Version::parse(&conn.query_row::<String>("SELECT VERSION()")?.unwrap_or_default()))
     }
 
     pub(super) fn parse(text: &str) -> Version {

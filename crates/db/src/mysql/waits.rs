@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use mysql::Conn;
-use mysql::prelude::Queryable;
 
 use super::connect::Target;
+use super::rows::Rows;
 use crate::error::Result;
+use crate::lossy::Lossy;
 use crate::waits::{ActiveSession, Sample, WaitObject, WaitReader};
 
 /// Sessions in this database that execute something.
@@ -35,7 +36,7 @@ const SESSIONS: &str = "SHOW GLOBAL STATUS LIKE 'Threads_connected'";
 const VISIBLE: &str = "SELECT COUNT(*) FROM information_schema.PROCESSLIST";
 
 /// A session that waits for a row: its number, what the holder executes, and table, page and row.
-type RowWait = (u64, Option<String>, Option<String>, Option<u64>, Option<u64>);
+type RowWait = (u64, Option<Lossy>, Option<String>, Option<u64>, Option<u64>);
 
 /// See [`WaitReader`].
 pub(super) struct MysqlWaits {
@@ -50,12 +51,12 @@ pub(super) struct MysqlWaits {
 
 impl MysqlWaits {
     pub(super) fn open(mut conn: Conn, target: Target, mariadb: bool) -> Result<MysqlWaits> {
-        let privileged = match conn.query_first::<u64, _>(PRIVILEGED) {
+        let privileged = match conn.query_row::<u64>(PRIVILEGED) {
             Ok(_) => true,
             Err(mysql::Error::MySqlError(_)) => false,
             Err(error) => return Err(target.refusal("ask for the sessions of", error)),
         };
-        let schema = conn.query_first::<u8, _>("SELECT @@performance_schema");
+        let schema = conn.query_row::<u8>("SELECT @@performance_schema");
         let schema = schema.map_err(|e| target.refusal("ask for the sessions of", e))? == Some(1);
         Ok(MysqlWaits { conn, target, mariadb, privileged, shows_rows: mariadb || schema })
     }
@@ -63,9 +64,15 @@ impl MysqlWaits {
     /// Who waits for a row.
     fn rows(&mut self) -> mysql::Result<HashMap<u64, (String, Option<WaitObject>)>> {
         let rows: Vec<RowWait> =
-            self.conn.query(if self.mariadb { ROWS_OF_MARIADB } else { ROWS_OF_MYSQL })?;
+            self.conn.query_rows(if self.mariadb { ROWS_OF_MARIADB } else { ROWS_OF_MYSQL })?;
         let wait = |(id, holder, table, page, row): RowWait| {
-            (id, (holder.unwrap_or_default(), table.map(|table| WaitObject { table, page, row })))
+            (
+                id,
+                (
+                    holder.map_or_else(String::new, |holder| holder.0),
+                    table.map(|table| WaitObject { table, page, row }),
+                ),
+            )
         };
         Ok(rows.into_iter().map(wait).collect())
     }
@@ -80,10 +87,10 @@ impl MysqlWaits {
         } else {
             // In this order: a session of this account that begins meanwhile is not hidden.
             let sessions = self.number(SESSIONS)?;
-            sessions.saturating_sub(self.conn.query_first(VISIBLE)?.unwrap_or(0))
+            sessions.saturating_sub(self.conn.query_row(VISIBLE)?.unwrap_or(0))
         };
-        let active: Vec<(u64, String, String)> = self.conn.query(ACTIVE)?;
-        let session = |(id, state, statement): (u64, String, String)| {
+        let active: Vec<(u64, String, Lossy)> = self.conn.query_rows(ACTIVE)?;
+        let session = |(id, state, statement): (u64, String, Lossy)| {
             let held = held.remove(&id);
             let (holder, object) = held.map_or((None, None), |(holder, object)| (Some(holder), object));
             ActiveSession {
@@ -92,7 +99,7 @@ impl MysqlWaits {
                     (None, "") => "CPU".to_owned(),
                     (None, state) => format!("State:{state}"),
                 },
-                statement,
+                statement: statement.0,
                 holder,
                 object,
             }
@@ -104,7 +111,7 @@ impl MysqlWaits {
 
     /// The value of a status variable.
     fn number(&mut self, variable: &str) -> mysql::Result<u64> {
-        Ok(self.conn.query_first::<(String, u64), _>(variable)?.map_or(0, |(_, value)| value))
+        Ok(self.conn.query_row::<(String, u64)>(variable)?.map_or(0, |(_, value)| value))
     }
 }
 

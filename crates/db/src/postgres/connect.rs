@@ -141,6 +141,18 @@ impl Target {
         Ok(client)
     }
 
+    /// Connects, for a session that is shown statements of others: in a database in SQL_ASCII these are any bytes, which the server
+    /// would refuse to convert.
+    ///
+    /// # Errors
+    /// As [`connect`](Target::connect).
+    pub(super) fn connect_to_watch(&self) -> Result<Client> {
+        const AS_IT_IS: &str = "SELECT set_config('client_encoding', 'SQL_ASCII', false) WHERE getdatabaseencoding() = 'SQL_ASCII'";
+        let mut client = self.connect()?;
+        client.batch_execute(AS_IT_IS).map_err(|e| self.failed("configure a session of", e))?;
+        Ok(client)
+    }
+
     fn handshake(&self) -> std::result::Result<Client, postgres::Error> {
         let Some(tls) = &self.tls else { return self.config.connect(NoTls) };
         match self.config.connect(tls.clone()) {

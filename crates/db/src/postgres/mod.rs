@@ -9,6 +9,7 @@ pub mod files;
 mod log_copies;
 mod physical;
 pub mod server;
+mod text;
 mod tls;
 mod waits;
 

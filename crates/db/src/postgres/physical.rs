@@ -15,6 +15,7 @@ use postgres::{Client, Row};
 use super::connect::Target;
 use crate::error::Result;
 use crate::instance::LockWait;
+use crate::lossy::Lossy;
 
 /// Reads, blocks written, synchronisations of data (or null).
 const DATA_TO_15: &str = "SELECT (SELECT blks_read FROM pg_stat_database WHERE datname = current_database()), \
@@ -53,7 +54,7 @@ impl Monitor {
     /// # Errors
     /// [`Error::Engine`](crate::Error::Engine).
     pub(super) fn open(target: &Target) -> Result<Monitor> {
-        let mut client = target.connect()?;
+        let mut client = target.connect_to_watch()?;
         let block = super::Build::ask(target, &mut client)?.block;
         let sql = "SELECT current_setting('server_version_num')::int";
         let row = client.query_one(sql, &[]).map_err(|e| target.failed("ask the version of", e))?;
@@ -67,7 +68,8 @@ impl Monitor {
     /// [`Error::Engine`](crate::Error::Engine).
     pub(super) fn lock_waits(&mut self, target: &Target) -> Result<Vec<LockWait>> {
         let rows = self.client.query(LOCK_WAITS, &[]).map_err(|e| target.failed("read the locks of", e))?;
-        let wait = |row: &Row| LockWait { waiting: row.get::<_, i32>(0).to_string(), holder: row.get(1) };
+        let holder = |row: &Row| row.get::<_, Lossy>(1).0;
+        let wait = |row: &Row| LockWait { waiting: row.get::<_, i32>(0).to_string(), holder: holder(row) };
         Ok(rows.iter().map(wait).collect())
     }
 

@@ -6,6 +6,7 @@ use postgres::{Client, Row, Statement};
 
 use super::connect::Target;
 use crate::error::Result;
+use crate::lossy::Lossy;
 use crate::waits::{ActiveSession, Sample, WaitObject, WaitReader};
 
 /// Sessions that execute something, or whose state is hidden.
@@ -45,7 +46,7 @@ pub(super) struct PostgresWaits {
 
 impl PostgresWaits {
     pub(super) fn open(target: &Arc<Target>) -> Result<PostgresWaits> {
-        let mut client = target.connect()?;
+        let mut client = target.connect_to_watch()?;
         let mut open = || {
             // Compiling the query would cost more than it takes.
             client.batch_execute("SET jit = off")?;
@@ -91,11 +92,12 @@ impl WaitReader for PostgresWaits {
 
 fn session(row: &Row) -> ActiveSession {
     let number = |at| row.get::<_, Option<i64>>(at).map(i64::unsigned_abs);
+    let text = |at| row.get::<_, Option<Lossy>>(at).map(|text| text.0);
     let object = |table| WaitObject { table, page: number(4), row: number(5) };
     ActiveSession {
         wait: row.get(0),
-        statement: row.get::<_, Option<String>>(1).unwrap_or_default(),
-        holder: row.get(2),
+        statement: text(1).unwrap_or_default(),
+        holder: text(2),
         object: row.get::<_, Option<String>>(3).map(object),
     }
 }

@@ -148,3 +148,27 @@ fn sessions_hidden_from_an_account_are_counted_until_it_may_see_them() {
     assert_eq!((seen.active.len(), seen.hidden), (1, 0), "{seen:?}");
     assert_eq!(seen.active[0].statement, "SELECT SLEEP(600)");
 }
+
+/// A statement holds the bytes of its literals, whatever they are.
+#[test]
+fn a_statement_that_is_no_text_is_seen() {
+    use ::mysql::prelude::Queryable;
+    let Some(server) = Server::start(&Options::default()) else { return };
+    let mut others = ::mysql::Conn::new(::mysql::Opts::from_url(&server.started.url).unwrap()).unwrap();
+    let number: u64 = others.query_first("SELECT CONNECTION_ID()").unwrap().unwrap();
+    // Of a statement in a procedure, the server shows the values of its variables; bytes of half a surrogate pair count as text.
+    others.query_drop("CREATE PROCEDURE hold(bytes VARBINARY(8)) SELECT SLEEP(600), bytes").unwrap();
+    let sleeping = std::thread::spawn(move || others.query_drop("CALL hold(0xeda080)"));
+    let instance = open(&DatabaseUrl::parse(&server.started.url).unwrap(), Durability::AsConfigured).unwrap();
+    let mut reader = instance.instance().wait_reader().unwrap().unwrap();
+    let mut statement = String::new();
+    until("a session that executes something", || {
+        let active = reader.read().unwrap().active;
+        let found = active.into_iter().find(|session| session.statement.contains("SLEEP(600)"));
+        statement = found.map(|session| session.statement).unwrap_or_default();
+        !statement.is_empty()
+    });
+    server.ask(&format!("KILL {number}"));
+    assert!(sleeping.join().unwrap().is_err());
+    assert!(statement.starts_with("SELECT SLEEP(600),") && statement.contains('\u{fffd}'), "{statement:?}");
+}

@@ -132,3 +132,27 @@ fn sessions_hidden_from_a_role_are_counted_until_it_may_see_them() {
     assert_eq!((session.wait.as_str(), session.statement.as_str()), ("Lock:relation", statement));
     assert!(session.holder.as_ref().unwrap().contains("LOCK TABLE"), "{session:?}");
 }
+
+/// A database in SQL_ASCII takes and shows any bytes.
+#[test]
+fn a_statement_that_is_no_text_is_seen() {
+    let Some(server) = Server::start() else { return };
+    server.psql("CREATE DATABASE raw ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0");
+    let url = server.url.replace("/iolite?", "/raw?");
+    let script = server.directory.path().join("script.sql");
+    std::fs::write(&script, b"SELECT pg_sleep(600), '\xff\xfe';").unwrap();
+    let mut psql = std::process::Command::new("psql");
+    let mut sleeping = psql.args(["-X", "-q", &url, "-f"]).arg(&script).spawn().unwrap();
+    let instance = open(&DatabaseUrl::parse(&url).unwrap(), Durability::AsConfigured).unwrap();
+    let mut reader = instance.instance().wait_reader().unwrap().unwrap();
+    let mut statement = String::new();
+    until("a session that executes something", || {
+        let active = reader.read().unwrap().active;
+        let found = active.into_iter().find(|session| session.statement.contains("pg_sleep"));
+        statement = found.map(|session| session.statement).unwrap_or_default();
+        !statement.is_empty()
+    });
+    server.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'");
+    assert!(!sleeping.wait().unwrap().success());
+    assert!(statement.contains('\u{fffd}'), "{statement:?}");
+}

@@ -1,5 +1,6 @@
 //! What we made, in a table beside it: listed before it is made, so that purge knows all of it, and marked when whole.
 
+use iolite_db::mysql::Rows;
 use iolite_model::Bytes;
 use mysql::prelude::Queryable;
 use mysql::{Conn, params};
@@ -101,12 +102,12 @@ impl OwnObject {
 /// What of our names there is in the database, whoever made it.
 fn found(context: &Context, conn: &mut Conn) -> mysql::Result<Vec<OwnObject>> {
     let schema = params! { "schema" => &context.target.schema };
-    let tables: Vec<(String, String)> = conn.exec(
+    let tables: Vec<(String, String)> = conn.exec_rows(
         "SELECT TABLE_NAME, TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema",
         &schema,
     )?;
     // Functions have names of their own.
-    let procedures: Vec<(String, String)> = conn.exec(
+    let procedures: Vec<(String, String)> = conn.exec_rows(
         "SELECT ROUTINE_NAME, ROUTINE_COMMENT FROM information_schema.ROUTINES \
          WHERE ROUTINE_SCHEMA = :schema AND ROUTINE_TYPE = 'PROCEDURE'",
         &schema,
@@ -149,7 +150,7 @@ pub(super) fn survey(context: &Context, conn: &mut Conn) -> Result<Option<Catalo
 /// [`Error::Missing`], [`Error::Foreign`], [`Error::Incomplete`].
 pub(super) fn existing(context: &Context, conn: &mut Conn) -> Result<Catalogue> {
     let comment: Option<Option<String>> = conn
-        .exec_first(
+        .exec_row(
             "SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?",
             (&context.target.schema, CATALOGUE),
         )
@@ -170,7 +171,9 @@ pub(super) fn existing(context: &Context, conn: &mut Conn) -> Result<Catalogue> 
 
 fn read(context: &Context, conn: &mut Conn) -> Result<Catalogue> {
     let rows: Vec<(String, String, u32, u64, bool)> = conn
-        .query(format!("SELECT name, kind, number, amount, complete FROM {CATALOGUE} ORDER BY number, name"))
+        .query_rows(format!(
+            "SELECT name, kind, number, amount, complete FROM {CATALOGUE} ORDER BY number, name"
+        ))
         .map_err(|e| context.target.refusal("read our catalogue of", e))?;
     let mut entries = Vec::new();
     for (name, kind, number, amount, complete) in rows {
@@ -186,7 +189,7 @@ fn read(context: &Context, conn: &mut Conn) -> Result<Catalogue> {
 /// Size of the tables, by the server's statistics, which are taken when a table is filled.
 pub(super) fn size(context: &Context, conn: &mut Conn, catalogue: &Catalogue) -> Result<Bytes> {
     let rows: Vec<(String, Option<u64>)> = conn
-        .exec(
+        .exec_rows(
             "SELECT TABLE_NAME, DATA_LENGTH + INDEX_LENGTH + DATA_FREE FROM information_schema.TABLES \
              WHERE TABLE_SCHEMA = ?",
             (&context.target.schema,),

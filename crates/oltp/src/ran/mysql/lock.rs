@@ -1,7 +1,7 @@
 //! Who may do what at the same time: named locks of the server, which go with the session that holds them, however it ends.
 
+use iolite_db::mysql::Rows;
 use mysql::Conn;
-use mysql::prelude::Queryable;
 
 use super::schema;
 use iolite_db::mysql::Context;
@@ -38,7 +38,7 @@ fn take(context: &Context, conn: &mut Conn, key: &str, what: impl Fn() -> String
     // A lock's name has 64 characters at most, and is the whole server's.
     let sql = "SELECT GET_LOCK(CONCAT('iolite.', MD5(CONCAT(DATABASE(), '.', ?))), ?)";
     let taken: Option<Option<u8>> =
-        conn.exec_first(sql, (key, PATIENCE)).map_err(|e| context.target.refusal("lock", e))?;
+        conn.exec_row(sql, (key, PATIENCE)).map_err(|e| context.target.refusal("lock", e))?;
     match taken.flatten() {
         Some(1) => Ok(()),
         _ => Err(Error::Busy { what: format!("{} in {}", what(), context.target.place) }),

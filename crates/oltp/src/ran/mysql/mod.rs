@@ -22,11 +22,11 @@ mod within;
 
 use std::sync::Arc;
 
+use iolite_db::mysql::Rows;
 use iolite_db::mysql::{Context, Mysql, counters};
 use iolite_db::{Error, Instance, Result};
 use iolite_model::Bytes;
 use mysql::Conn;
-use mysql::prelude::Queryable;
 
 use super::contract::{Adapter, Description, NewBlocks, Progress, Session, Settings, Within};
 
@@ -155,7 +155,7 @@ impl Adapter for RanMysql {
             }
             let table = schema::global(number);
             let count: Option<u64> = conn
-                .query_first(format!("SELECT COUNT(*) FROM {table}"))
+                .query_row(format!("SELECT COUNT(*) FROM {table}"))
                 .map_err(|e| session::lacking(&context, &table, "count the subscripts of", e))?;
             counts.push(count.unwrap_or(0));
             done += counts.last().unwrap_or(&0);

@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use iolite_db::mysql::Rows;
 use iolite_model::Bytes;
 use iolite_workload::Filler;
 use mysql::prelude::Queryable;
@@ -182,7 +183,7 @@ impl Session for MysqlSession {
         let length: Option<u64> = self
             .worker
             .conn
-            .exec_first(&statement, (row,))
+            .exec_row(&statement, (row,))
             .map_err(|e| self.worker.refusal("read a block of", e))?;
         if length != Some(self.worker.layout.data) {
             let cause = format!("row {row} of {BLOCKS} has {length:?} bytes");

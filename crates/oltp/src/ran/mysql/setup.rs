@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iolite_db::mysql::Rows;
 use iolite_model::Bytes;
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -154,7 +155,7 @@ fn cheapest_row(conn: &mut Conn, layout: Layout, blocks: u64) -> mysql::Result<u
 
 fn page_requests(conn: &mut Conn) -> mysql::Result<u64> {
     let row: Option<(String, u64)> =
-        conn.query_first("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_read_requests'")?;
+        conn.query_row("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_read_requests'")?;
     Ok(row.map_or(0, |(_, count)| count))
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+use iolite_db::mysql::Rows;
 use iolite_model::{Bytes, Nanos, OpKind};
 use mysql::Statement;
 use mysql::prelude::Queryable;
@@ -48,7 +49,7 @@ impl MysqlWithin {
     pub(super) fn new(mut worker: Worker) -> Result<MysqlWithin> {
         let stamps: Option<(String, u8, String)> = worker
             .conn
-            .query_first("SELECT CAST(SYSDATE(6) AS CHAR), SLEEP(0.001), CAST(SYSDATE(6) AS CHAR)")
+            .query_row("SELECT CAST(SYSDATE(6) AS CHAR), SLEEP(0.001), CAST(SYSDATE(6) AS CHAR)")
             .map_err(|e| worker.refusal("read the clock of", e))?;
         if stamps.is_none_or(|(before, _, after)| before == after) {
             return Err(Error::Unsupported {
@@ -91,7 +92,7 @@ impl MysqlWithin {
             let answer: Option<Answer> = self
                 .worker
                 .conn
-                .exec_first(&statement, (numbers, left.as_micros() as u64))
+                .exec_row(&statement, (numbers, left.as_micros() as u64))
                 .map_err(|e| self.worker.refusal("read blocks of", e))?;
             let page = Bytes(self.worker.layout.page);
             let before = done.len();
@@ -119,7 +120,7 @@ impl MysqlWithin {
             let answer: Option<Answer> = self
                 .worker
                 .conn
-                .exec_first(&statement, (list, noise, part == 0))
+                .exec_row(&statement, (list, noise, part == 0))
                 .map_err(|e| self.worker.refusal("write to", e))?;
             let of = |n: usize| subscripts.get(n).map(|&s| (OpKind::Write, Bytes(value_bytes(s) as u64)));
             self.take(answer, "write to", done, of)?;
@@ -181,7 +182,7 @@ impl Within for MysqlWithin {
             let answer: Option<Answer> = self
                 .worker
                 .conn
-                .exec_first(&statement, ("", "", false))
+                .exec_row(&statement, ("", "", false))
                 .map_err(|e| self.worker.refusal("write to", e))?;
             self.take(answer, "write to", &mut Vec::new(), |_| None)?;
             // The procedure without sets does not open the table.

@@ -6,6 +6,7 @@ mod session;
 use std::sync::Arc;
 
 use iolite_db::mysql::Context;
+use iolite_db::mysql::Rows;
 use iolite_db::{Error, Instance, Mysql, Result};
 use iolite_model::Durability;
 use mysql::Conn;
@@ -56,14 +57,14 @@ impl TprocCMysql {
     fn find(&self, context: &Context, conn: &mut Conn) -> Result<Option<Vec<(String, i64)>>> {
         let sql = "SELECT table_comment FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?";
         let comment: Option<String> =
-            conn.exec_first(sql, (named(CATALOGUE),)).map_err(|e| self.failed("look for TPROC-C in", e))?;
+            conn.exec_row(sql, (named(CATALOGUE),)).map_err(|e| self.failed("look for TPROC-C in", e))?;
         match comment.as_deref() {
             None => return Ok(None),
             Some(MARK) => {}
             Some(_) => return Err(Error::Foreign { path: self.path(context) }),
         }
         let entries = conn
-            .query(format!("SELECT name, value FROM {}", named(CATALOGUE)))
+            .query_rows(format!("SELECT name, value FROM {}", named(CATALOGUE)))
             .map_err(|e| self.failed("read the catalogue of", e))?;
         Ok(Some(entries))
     }
@@ -174,7 +175,7 @@ impl Database for TprocCMysql {
         let failed = |e| self.failed("rebuild the table of warehouses of", e);
         let sql = "SELECT COUNT(partition_name) FROM information_schema.partitions \
                    WHERE table_schema = DATABASE() AND table_name = ?";
-        let partitions: u64 = conn.exec_first(sql, (&table,)).map_err(failed)?.unwrap_or(0);
+        let partitions: u64 = conn.exec_row(sql, (&table,)).map_err(failed)?.unwrap_or(0);
         let change = match spread {
             _ if spread == (partitions > 0) => return Ok(()),
             true => format!("PARTITION BY HASH (w_id) PARTITIONS {}", layout.warehouses),
@@ -265,24 +266,24 @@ impl Reader for MysqlReader {
     fn orders(&mut self) -> Result<u64> {
         let sql =
             format!("SELECT CAST(COALESCE(SUM(d_next_o_id), 0) AS UNSIGNED) FROM {}", named("district"));
-        let sum: Option<u64> = self
-            .conn
-            .query_first(sql)
-            .map_err(|e| self.instance.target().refusal("read the orders of", e))?;
+        let sum: Option<u64> =
+            self.conn.query_row(sql).map_err(|e| self.instance.target().refusal("read the orders of", e))?;
         Ok(sum.unwrap_or(0))
     }
 
     fn transactions(&mut self) -> Result<Option<u64>> {
         let sql = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_commit', 'Com_rollback')";
-        let rows: Vec<(String, u64)> =
-            self.conn.query(sql).map_err(|e| self.instance.target().refusal("read the counters of", e))?;
+        let rows: Vec<(String, u64)> = self
+            .conn
+            .query_rows(sql)
+            .map_err(|e| self.instance.target().refusal("read the counters of", e))?;
         Ok(Some(rows.into_iter().map(|(_, count)| count).sum()))
     }
 
     fn numbers(&mut self, sql: &str) -> Result<Vec<Vec<i64>>> {
         let rows: Vec<mysql::Row> = self
             .conn
-            .query(Dialect::MYSQL.sql(sql))
+            .query_rows(Dialect::MYSQL.sql(sql))
             .map_err(|e| self.instance.target().refusal("check TPROC-C in", e))?;
         Ok(rows.into_iter().map(|row| session::values(row).iter().map(Value::int).collect()).collect())
     }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use iolite_db::mysql::Rows;
 use iolite_db::mysql::connect;
 use iolite_db::{Error, Mysql, Result};
 use mysql::prelude::Queryable;
@@ -52,7 +53,7 @@ impl MysqlSession {
                 prepared
             }
         };
-        self.conn.exec(&statement, parameters(values)).map_err(|e| self.fault(doing, e))
+        self.conn.exec_rows(&statement, parameters(values)).map_err(|e| self.fault(doing, e))
     }
 
     fn call(&mut self, transaction: &Transaction) -> Outcome<Done> {
