@@ -152,6 +152,11 @@ impl Aio {
         self.queued.len()
     }
 
+    /// Operations that the kernel has, as far as is known without asking it.
+    pub fn with_kernel(&self) -> usize {
+        self.with_kernel
+    }
+
     /// Calls of io_submit so far.
     pub fn calls(&self) -> u64 {
         self.calls

@@ -284,6 +284,11 @@ impl Ring {
         self.slots.outstanding()
     }
 
+    /// Operations that are outstanding and have not come back.
+    pub fn unfinished(&mut self) -> usize {
+        self.outstanding().saturating_sub(self.ring.completion().len())
+    }
+
     /// Whether the ring can do [`RingOp::Fsync`], [`RingOp::Fdatasync`] and [`RingOp::SyncRange`]; it may not where
     /// completions are polled.
     pub fn syncs(&self) -> bool {

@@ -16,6 +16,8 @@ pub(super) struct Handover {
     later: bool,
     /// Whether the device's behaviour makes no difference.
     fixed: bool,
+    /// Times that a whole queue has to come back before batches are tried again, and how many of them are left.
+    patience: (u32, u32),
     bunches: Option<BatchedReaping>,
 }
 
@@ -23,7 +25,7 @@ impl Handover {
     /// Adapts to the device; on one that completes operations later, `eager` of them are handed over together.
     pub(super) fn adapting(eager: usize) -> Handover {
         debug_assert!(eager > 0, "an operation that is never handed over never comes back");
-        Handover { eager, later: false, fixed: false, bunches: None }
+        Handover { eager, later: false, fixed: false, patience: (PATIENCE, 0), bunches: None }
     }
 
     /// Also tries whether waiting for half of a full queue of `depth` operations gives more of them: on any device that is
@@ -35,12 +37,12 @@ impl Handover {
 
     /// Always hands over each operation at once.
     pub(super) fn each() -> Handover {
-        Handover { eager: 1, later: true, fixed: true, bunches: None }
+        Handover { later: true, fixed: true, ..Handover::adapting(1) }
     }
 
     /// Hands nothing over before it is asked for.
     pub(super) fn on_request() -> Handover {
-        Handover { eager: usize::MAX, later: false, fixed: true, bunches: None }
+        Handover { fixed: true, ..Handover::adapting(usize::MAX) }
     }
 
     /// Whether operations are back as soon as they are handed over, so that there is nothing to wait for.
@@ -73,6 +75,23 @@ impl Handover {
         }
     }
 
+    /// Learns from a batch, of which so many operations were not back when its submission was over.
+    #[inline]
+    pub(super) fn handed_over(&mut self, left: usize) {
+        if left > 0 && !self.fixed {
+            self.complete_later();
+        }
+    }
+
+    #[cold]
+    fn complete_later(&mut self) {
+        if !self.later {
+            self.later = true;
+            let (patience, _) = self.patience;
+            self.patience = ((2 * patience).min(LONGEST_PATIENCE), patience);
+        }
+    }
+
     /// Learns from a reap, before which everything was handed over: how many operations came back, and how many did not.
     #[inline]
     pub(super) fn reaped(&mut self, came: usize, left: usize) {
@@ -80,10 +99,9 @@ impl Handover {
             return;
         }
         if left > 0 {
-            self.later = true;
+            self.complete_later();
         } else if came > self.eager {
-            // What was handed over last is back as well, without having been waited for by itself.
-            self.later = self.bunched();
+            self.whole_queue_is_back();
         }
         if let Some(bunches) = &mut self.bunches {
             bunches.operations += came;
@@ -92,7 +110,26 @@ impl Handover {
             }
         }
     }
+
+    /// What was handed over last is back as well, without having been waited for by itself.
+    #[inline]
+    fn whole_queue_is_back(&mut self) {
+        if !self.later {
+            self.patience = (PATIENCE, 0);
+        } else if self.patience.1 > 0 {
+            self.patience.1 -= 1;
+        } else {
+            self.later = self.bunched();
+        }
+    }
 }
+
+/// Times that the whole queue of a device has to come back at once before it is taken for one in memory. A disk does so as well, when
+/// the processor was busy otherwise; its operations would then go to it in batches, and come back in batches ever after.
+const PATIENCE: u32 = 4;
+
+/// The longest that [`PATIENCE`] grows where batches were not back at once after all.
+const LONGEST_PATIENCE: u32 = 1 << 14;
 
 /// Operations of a turn, in which operations are waited for in one of both ways.
 const TURN: usize = 4096;
@@ -199,8 +236,36 @@ mod tests {
         handover.reaped(5, 27);
         handover.reaped(2, 0);
         assert!(handover.is_due(2), "a queue that is short for a moment says nothing");
-        handover.reaped(32, 0);
+        for _ in 0..=PATIENCE {
+            assert!(handover.is_due(2), "the whole queue came back, once");
+            handover.reaped(32, 0);
+        }
         assert!(!handover.is_due(32), "it has become a device in memory");
+    }
+
+    /// On a disk, a batch comes back as a batch: without looking before waiting, batches would go on for ever.
+    #[test]
+    fn batches_that_are_waited_for_are_tried_ever_less_often() {
+        let mut handover = Handover::adapting(2);
+        let mut batches = Vec::new();
+        for reap in 0..100_000 {
+            if handover.completes_within() {
+                batches.push(reap);
+                handover.handed_over(32);
+            }
+            handover.reaped(32, 0);
+        }
+        assert_eq!(batches[..4], [0, 5, 14, 31]);
+        assert!(batches.len() < 20, "{batches:?}");
+        // In memory, after all.
+        while !handover.completes_within() {
+            handover.reaped(32, 0);
+        }
+        for _ in 0..10 {
+            handover.handed_over(0);
+            handover.reaped(32, 0);
+            assert!(handover.completes_within());
+        }
     }
 
     #[test]

@@ -86,6 +86,10 @@ impl Backend for Libaio {
 
     #[inline]
     fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
+        if self.handover.completes_within() {
+            self.aio.submit_and_wait(0, Duration::ZERO)?;
+            self.handover.handed_over(self.aio.with_kernel());
+        }
         self.aio.submit_and_wait(at_least, timeout)?;
         let before = out.len();
         self.aio.completions(|slot, result| out.push(Returned { slot: slot as u32, result, more: false }));

@@ -146,6 +146,7 @@ impl Backend for Uring {
     fn reap(&mut self, at_least: usize, timeout: Duration, out: &mut Completions) -> io::Result<()> {
         if self.handover.completes_within() {
             self.ring.submit()?;
+            self.handover.handed_over(self.ring.unfinished());
         }
         let (at_least, timeout) = self.handover.wait(at_least, timeout, self.ring.outstanding());
         self.ring.submit_and_wait(at_least, timeout)?;
