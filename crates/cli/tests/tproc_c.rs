@@ -128,7 +128,16 @@ fn a_database_in_a_directory_from_build_to_purge() {
     let counted = &document["phases"][0]["counted"];
     assert_eq!(counted["orders"], counted["new_orders"]);
     assert!(counted["new_orders"].as_u64().unwrap() > 0, "{document:#}");
-    assert!(document["phases"][0]["nopm"].as_f64().unwrap() > 0.0);
+    let stored = |column| {
+        let latest = "run = (SELECT max(run) FROM tproc_c_summary)";
+        subject.place.ask::<f64>(&format!("SELECT {column} FROM tproc_c_summary WHERE {latest}"))
+    };
+    for column in ["nopm_low", "nopm", "nopm_high"] {
+        assert_eq!(document["phases"][0][column].as_f64(), Some(stored(column)), "{column}");
+    }
+    assert!(
+        stored("nopm") > 0.0 && stored("nopm_low") <= stored("nopm") && stored("nopm") <= stored("nopm_high")
+    );
     assert_eq!(document["database"]["reduction"], 100);
     assert!(document["phases"][0]["tpm"].is_null());
     let again: serde_json::Value =
@@ -289,7 +298,7 @@ fn a_sweep_reports_the_curve_and_a_verdict() {
     let output = subject.output(&sweep);
     let printed = String::from_utf8(output.stdout.clone()).unwrap();
     let text = plain(&printed);
-    for expected in ["NOPM by virtual users", "VERDICT: ", "new-order with", "knee", "REDUCED"] {
+    for expected in ["NOPM by virtual users", "NOPM ±", "VERDICT: ", "new-order with", "knee", "REDUCED"] {
         assert!(text.contains(expected), "{expected}: {printed} {}", stderr(&output));
     }
     subject.shows_again(&printed);

@@ -31,6 +31,7 @@ mod summary;
 mod sums;
 mod tally;
 mod totals;
+mod tproc_c_rates;
 
 pub use cap::{Cap, CapFound, cap};
 pub use change::{Change, PhaseChanges, changes};
@@ -52,3 +53,4 @@ pub use stored::StoredTotals;
 pub use streamed::Streamed;
 pub use summary::{PhaseResult, Summary};
 pub use totals::PhaseTotals;
+pub use tproc_c_rates::TprocCRates;

@@ -10,7 +10,7 @@ use crate::error::Error;
 pub(crate) const APPLICATION_ID: i32 = 0x696f_6c69;
 
 /// Raised with every change of the schema. Nothing is released: there are no migrations.
-const VERSION: i64 = 12;
+const VERSION: i64 = 13;
 
 /// All tables, indexes and views.
 const SCHEMA: &str = include_str!("schema.sql");

@@ -333,6 +333,21 @@ SELECT c.run, c.phase, c.json ->> '$.operation' AS kind, v.value ->> '$.at' AS a
   FROM conclusion AS c, json_each(c.json, '$.changes') AS v
  WHERE c.kind = 'changes' AND v.value ->> '$.change' = 'level-shift';
 
+-- NOPM and TPM of the phases of TPROC-C, with their 95 % intervals within the phase. A limit that is not finite is stored as text.
+CREATE VIEW tproc_c_summary AS
+WITH rate AS (
+    SELECT run, phase, json ->> '$.nopm.value' AS nopm, json ->> '$.nopm.low' AS nopm_low, json ->> '$.nopm.high' AS nopm_high,
+           json ->> '$.tpm.value' AS tpm, json ->> '$.tpm.low' AS tpm_low, json ->> '$.tpm.high' AS tpm_high
+      FROM conclusion WHERE kind = 'tproc-c-rates'
+)
+SELECT p.run, p.number AS phase, p.name, p.concurrency AS users, p.measured_ns / 1e9 AS seconds,
+       r.nopm, iif(typeof(r.nopm_low) = 'real', r.nopm_low, NULL) AS nopm_low,
+       iif(typeof(r.nopm_high) = 'real', r.nopm_high, NULL) AS nopm_high,
+       r.tpm, iif(typeof(r.tpm_low) = 'real', r.tpm_low, NULL) AS tpm_low,
+       iif(typeof(r.tpm_high) = 'real', r.tpm_high, NULL) AS tpm_high,
+       p.stamp
+  FROM rate AS r JOIN phase AS p ON p.run = r.run AND p.number = r.phase;
+
 -- What the user says of a run.
 CREATE TABLE note (
     run                     TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,

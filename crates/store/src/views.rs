@@ -138,6 +138,26 @@ fn each_rate_of_the_views_has_its_stamp_and_its_interval() {
 }
 
 #[test]
+fn the_rates_of_tproc_c_are_a_view_in_which_unknown_limits_are_null() {
+    let (_dir, store) = store();
+    let insert = "INSERT INTO conclusion SELECT run, 1000 + number, 'tproc-c-rates', number, ?1 FROM phase WHERE number = ?2";
+    let of = |low: &str, high: &str| format!(r#"{{"value":1200.0,"low":{low},"high":{high}}}"#);
+    let known = format!(r#"{{"nopm":{},"tpm":{}}}"#, of("1100.0", "1300.0"), of("0.0", "\"inf\""));
+    let uncounted = format!(r#"{{"nopm":{},"tpm":null}}"#, of("0.0", "\"inf\""));
+    for (rates, phase) in [(known, 0), (uncounted, 1)] {
+        store.connection.execute(insert, (rates, phase)).unwrap();
+    }
+    let columns = "phase, users, seconds, nopm, nopm_low, nopm_high, tpm, tpm_low, tpm_high";
+    assert_eq!(
+        table(&store.connection, &format!("SELECT {columns} FROM tproc_c_summary ORDER BY phase")),
+        [
+            "0|2|3.000|1200.000|1100.000|1300.000|1200.000|0.000|NULL",
+            "1|2|3.000|1200.000|0.000|NULL|NULL|NULL|NULL"
+        ]
+    );
+}
+
+#[test]
 fn a_rate_that_changed_is_in_the_summary_with_its_levels() {
     let (_dir, store) = store();
     let shift = |at: f64, before: f64, after: f64| {

@@ -4,7 +4,7 @@ use iolite_model::{
     Concluded, Ending, Fitness, Nanos, OpKind, Quantile, Reason, Task, TprocCCounted, TprocCTask, Verdict,
 };
 use iolite_results::Run;
-use iolite_stats::{Estimate, Knee, KneeFound, LoadPoint, PhaseResult, still_growing};
+use iolite_stats::{Estimate, Knee, KneeFound, LoadPoint, PhaseResult, TprocCRates, still_growing};
 
 use crate::judge::{fitness, judge_failures, judge_run, judge_storage, nanos};
 use crate::phase_warnings::is_short;
@@ -148,10 +148,8 @@ fn point(run: &Run, phase: &PhaseResult) -> Option<LoadPoint> {
     let counted: TprocCCounted = run.of_phase(phase.info.index)?;
     let kind = OpKind::named("new-order")?;
     let summary = phase.summary(kind)?;
-    let throughput = counted.nopm() / 60.0;
-    // The counter has two readings; how much the rate varies is seen in the intervals of the committed ones.
-    let rate = summary.rate.scaled(throughput / summary.rate.value);
-    (throughput > 0.0).then(|| LoadPoint::of(users_of(phase), &rate, summary.mean.value))
+    let rate = TprocCRates::of(&phase.totals, &counted).nopm.scaled(1.0 / 60.0);
+    (rate.value > 0.0).then(|| LoadPoint::of(users_of(phase), &rate, summary.mean.value))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! | `database` | null, or `url`, `engine`, `version`, `warehouses`, `reduction` (1: the specification's cardinalities), `durable_by`, `settings` (list: `name`, `value`) |
 //! | `phases[].nopm` | New-Orders per minute of the measured time by the districts' counter; null where that could not be read |
 //! | `phases[].tpm` | commits and rollbacks per minute by the server's counter; null where it counts none |
+//! | `phases[].nopm_low`, `nopm_high`, `tpm_low`, `tpm_high` | their 95 % intervals, of the variation within this run; null where unknown |
 //! | `phases[].counted` | null, or over the whole phase: `orders` (gained by the districts' counter), `new_orders` (committed by this program), `server_transactions`, `committed`, `rolled_back`, `deadlocks` (each repeated), `skipped_deliveries` |
 //! | `phases[].used` | null, or as in a run of RanIO, without `ratios` |
 //! | `phases[].waits` | null, or what sessions waited for, sampled: `samples`, `interval`, `observed`, `cost` (of a sample), `hidden` (sessions at least that the account could not see, and that the averages leave out), `remedy` (null, or what makes them visible), `waits`, `objects` (lists: `name`, `sessions`), `pages` (list: `table`, `page`, `sessions`, `rows` (waited for at the same moment, at most), `rows_in_page`, `advice`), `statements` (list: `statement`, `sessions`, `wait`), `blockers` (list: `waiting`, `holder`, `object`, `sessions`), `failure`; `sessions` are averages over all samples, times nanoseconds |
@@ -59,8 +60,13 @@ fn database(database: &TprocCDatabase) -> Value {
 fn phase(phase: &TprocCPhase) -> Value {
     let mut value = phase_json(&phase.result);
     let counted = phase.counted.as_ref();
-    value["nopm"] = counted.map(TprocCCounted::nopm).into();
-    value["tpm"] = counted.and_then(TprocCCounted::tpm).into();
+    let rates = phase.rates();
+    let tpm = rates.as_ref().and_then(|rates| rates.tpm);
+    for (name, rate) in [("nopm", rates.as_ref().map(|rates| rates.nopm)), ("tpm", tpm)] {
+        value[name] = rate.map(|rate| rate.value).into();
+        value[format!("{name}_low")] = rate.map(|rate| rate.low).into();
+        value[format!("{name}_high")] = rate.map(|rate| rate.high).into();
+    }
     value["counted"] = counted.map(of_counted).into();
     value["used"] = took(phase).into();
     value["waits"] = serde_json::to_value(&phase.waits).unwrap_or_default();

@@ -5,11 +5,12 @@ use iolite_model::{
     Warning,
 };
 use iolite_results::Run;
-use iolite_stats::{KneeFound, PhaseResult};
+use iolite_stats::{Estimate, KneeFound, PhaseResult, TprocCRates};
 
 use crate::machine::line;
 use crate::run::{Note, asked, came, rendered};
 use crate::styler::{Emphasis, Style, Styler, count};
+use crate::table::{NONE, percent};
 use crate::text::filled;
 use crate::{answer, machine, ran, waits};
 
@@ -56,6 +57,13 @@ pub struct TprocCPhase {
     pub used: Option<DatabaseUse>,
     /// What its sessions waited for, where the database shows that.
     pub waits: Option<WaitsFound>,
+}
+
+impl TprocCPhase {
+    /// NOPM and TPM with their intervals, where the counters could be read.
+    fn rates(&self) -> Option<TprocCRates> {
+        self.counted.as_ref().map(|counted| TprocCRates::of(&self.result.totals, counted))
+    }
 }
 
 impl TprocCReport {
@@ -156,8 +164,8 @@ fn section(report: &TprocCReport, phase: &TprocCPhase, styler: Styler) -> String
         let number = phase.result.info.index + 1;
         out += &format!("{}\n", styler.paint(Emphasis::Strong, &format!("run {number}")));
     }
-    if let Some(counted) = &phase.counted {
-        out += &format!("{}\n", styler.paint(Emphasis::Strong, &styler.clean(achieved(report, counted))));
+    if let Some(rates) = &phase.rates() {
+        out += &format!("{}\n", styler.paint(Emphasis::Strong, &styler.clean(achieved(report, rates))));
     }
     out += &asked(&phase.result.info.task, styler);
     out += &came(&phase.result, false, styler);
@@ -176,13 +184,17 @@ fn section(report: &TprocCReport, phase: &TprocCPhase, styler: Styler) -> String
     out
 }
 
-/// `12,345 NOPM from 28,394 PostgreSQL TPM`.
-fn achieved(report: &TprocCReport, counted: &TprocCCounted) -> String {
-    let nopm = count(counted.nopm().round() as u64);
-    let rate = match counted.tpm() {
-        Some(tpm) => format!("{nopm} NOPM from {} {} TPM", count(tpm.round() as u64), report.engine()),
-        None => format!("{nopm} NOPM"),
+/// `12,345 NOPM ± 1.2 % from 28,394 PostgreSQL TPM ± 1.1 %`.
+fn achieved(report: &TprocCReport, rates: &TprocCRates) -> String {
+    let whole = |rate: &Estimate| count(rate.value.round() as u64);
+    let spread = |rate: &Estimate| match percent(rate.relative_half_width()).as_str() {
+        NONE => String::new(),
+        half => format!(" ± {half}"),
     };
+    let mut rate = format!("{} NOPM{}", whole(&rates.nopm), spread(&rates.nopm));
+    if let Some(tpm) = &rates.tpm {
+        rate += &format!(" from {} {} TPM{}", whole(tpm), report.engine(), spread(tpm));
+    }
     match report.database.as_ref().filter(|database| database.reduction > 1) {
         Some(database) => format!("{rate} (REDUCED to 1/{})", database.reduction),
         None => rate,
@@ -286,7 +298,7 @@ fn legend(report: &TprocCReport, styler: Styler) -> String {
         "",
         0,
         "NOPM: New-Orders per minute, from the districts' counter; TPM: commits and rollbacks per minute, \
-         from the server's counter; times: response; ±: 95 % interval of the rate. Derived from TPC-C: not a \
+         from the server's counter; times: response; ±: 95 % interval of the rate, within this run. Derived from TPC-C: not a \
          TPC result, and must not be compared with one",
     )
 }

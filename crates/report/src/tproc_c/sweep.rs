@@ -1,7 +1,7 @@
 //! A sweep over the number of virtual users: a line for each, the curve, the knee, the verdict.
 
 use iolite_model::{Nanos, OpKind, Quantile};
-use iolite_stats::KneeFound;
+use iolite_stats::{Estimate, KneeFound};
 
 use super::{TprocCPhase, TprocCReport, header, legend};
 use crate::answer;
@@ -9,12 +9,12 @@ use crate::chart::bars;
 use crate::grid::{Line, columns};
 use crate::run::INDENT;
 use crate::styler::{Emphasis, Styler, count};
-use crate::table::NONE;
+use crate::table::{NONE, percent};
 use crate::text::filled;
 
-const COLUMNS: usize = 8;
+const COLUMNS: usize = 10;
 /// Left out first where there is no room.
-const SPARED: [usize; 4] = [7, 5, 1, 3];
+const SPARED: [usize; 5] = [9, 7, 2, 5, 4];
 /// The quantiles of New-Order's response times that have a column.
 const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
@@ -37,7 +37,7 @@ fn table(report: &TprocCReport, styler: Styler) -> String {
     }
     let nopm = |phase: &TprocCPhase| phase.counted.as_ref().map_or(0.0, |counted| counted.nopm());
     let bars = bars(report.phases.iter().map(nopm).collect(), styler);
-    let heading = ["NOPM", "", "TPM", "mean", "p50", "p90", "p99", "deadlocks"].map(str::to_owned);
+    let heading = ["NOPM", "±", "", "TPM", "±", "mean", "p50", "p90", "p99", "deadlocks"].map(str::to_owned);
     let mut lines = vec![Line::new("users", heading)];
     let at = report.knee.as_ref().map(|found| found.knee.concurrency);
     for (phase, bar) in report.phases.iter().zip(bars) {
@@ -53,16 +53,19 @@ fn cells(phase: &TprocCPhase, bar: String, styler: Styler) -> [String; COLUMNS] 
     let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
     let whole = |value: f64| count(value.round() as u64);
     let time = |value: f64| styler.clean(Nanos(value as u64));
-    if let Some(counted) = &phase.counted {
-        cells[0] = whole(counted.nopm());
-        cells[1] = bar;
-        cells[2] = counted.tpm().map_or_else(|| NONE.to_owned(), whole);
-        cells[7] = count(counted.deadlocks);
+    if let Some((counted, rates)) = phase.counted.as_ref().zip(phase.rates()) {
+        let cells_of = |rate: &Estimate| [whole(rate.value), percent(rate.relative_half_width())];
+        [cells[0], cells[1]] = cells_of(&rates.nopm);
+        cells[2] = bar;
+        if let Some(tpm) = &rates.tpm {
+            [cells[3], cells[4]] = cells_of(tpm);
+        }
+        cells[9] = count(counted.deadlocks);
     }
     let Some(kind) = OpKind::named("new-order") else { return cells };
     if let Some(summary) = phase.result.summary(kind) {
-        cells[3] = time(summary.mean.value);
-        for (cell, quantile) in cells[4..].iter_mut().zip(QUANTILES.map(Quantile)) {
+        cells[5] = time(summary.mean.value);
+        for (cell, quantile) in cells[6..].iter_mut().zip(QUANTILES.map(Quantile)) {
             if let Some(value) = phase.result.quantile(kind, quantile) {
                 *cell = time(value.value);
             }

@@ -86,7 +86,9 @@ fn a_run_is_reported_by_what_the_districts_have_counted() {
     let text = plain(&text(&report, STYLE));
     for expected in [
         "TPROC-C on postgres://me@host/db",
-        "1,200 NOPM from 2,400 PostgreSQL TPM (REDUCED to 1/100)",
+        "1,200 NOPM ± ",
+        " % from 2,400 PostgreSQL TPM ± ",
+        " % (REDUCED to 1/100)",
         "2 warehouses, REDUCED: 1/100",
         "8 virtual users",
         "new-order",
@@ -102,6 +104,10 @@ fn a_run_is_reported_by_what_the_districts_have_counted() {
         (json["phases"][0]["nopm"].as_f64(), json["phases"][0]["tpm"].as_f64()),
         (Some(1200.0), Some(2400.0))
     );
+    for (low, value, high) in [("nopm_low", 1200.0, "nopm_high"), ("tpm_low", 2400.0, "tpm_high")] {
+        let [low, high] = [low, high].map(|end| json["phases"][0][end].as_f64().unwrap());
+        assert!(low < value && value < high, "{low} {value} {high}");
+    }
     assert_eq!(json["database"]["reduction"], 100);
     assert!(json["repeats"].is_null());
 }

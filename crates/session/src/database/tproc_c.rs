@@ -8,6 +8,7 @@ use iolite_db::DatabaseUrl;
 use iolite_engine::EngineError;
 use iolite_model::{Concluded, Durability, OpKind, Storage, Task, TprocCDatabase, TprocCTask};
 use iolite_oltp::tproc_c::{self, Database, Layout};
+use iolite_stats::TprocCRates;
 use iolite_suites::{Nothing, Procedure, SingleStep};
 
 use super::ask::warn_of_copies;
@@ -124,6 +125,7 @@ impl TprocCSite {
             }
             Ok(phase.outcome)
         });
+        conclude_rates(session);
         Ok(())
     }
 }
@@ -155,6 +157,15 @@ impl Environment<SingleStep<()>> for TprocCSite {
         }
         Ok(())
     }
+}
+
+/// Records how certain NOPM and TPM of the phase that has ended are.
+fn conclude_rates(session: &mut Session<'_>) {
+    let run = session.run();
+    let Some(phase) = run.phases.last() else { return };
+    let index = phase.info.index;
+    let rates = run.of_phase(index).map(|counted| TprocCRates::of(&phase.totals, &counted));
+    rates.iter().for_each(|rates| session.conclude(Concluded::of_phase(index, rates)));
 }
 
 /// Sessions that this program has beside those of its users: two read counters, one the waits, one asks and checks.
