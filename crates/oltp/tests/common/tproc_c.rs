@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use iolite_model::{Ending, Nanos, NullSink, OpKind, Stop, TprocCTask};
+use iolite_model::{Ending, Event, Interval, Nanos, NullSink, OpKind, Sink, Stop, TprocCTask};
 use iolite_oltp::tproc_c::{Database, Layout, Phase, build, check, run};
 use iolite_sys::clock::Clock;
 use iolite_workers::Control;
@@ -81,6 +81,87 @@ pub(crate) fn users_work(database: &Arc<dyn Database>, tables: &str, number: imp
             "SELECT SUM(ol_amount) FROM {tables}order_line WHERE ol_delivery_d > '2000-01-02 00:00:00'"
         );
         assert_eq!(number(&owed), number(&sold));
+    }
+}
+
+/// The intervals of a phase.
+#[derive(Default)]
+struct Intervals(Vec<Interval>);
+
+impl Sink for Intervals {
+    fn event(&mut self, event: &Event) {
+        if let Event::Interval(interval) = event {
+            self.0.push(interval.clone());
+        }
+    }
+}
+
+impl Intervals {
+    /// Transactions of the intervals that are wanted by their start and end.
+    fn transactions(&self, wanted: impl Fn(Nanos, Nanos) -> bool) -> u64 {
+        let end = |interval: &Interval| Nanos(interval.start.0 + interval.length.0);
+        let wanted = self.0.iter().filter(|interval| wanted(interval.start, end(interval)));
+        wanted.flat_map(|interval| &interval.ops).map(|kind| kind.operations).sum()
+    }
+}
+
+/// What a server's counter of transactions may differ by from the transactions that users have completed.
+pub(crate) struct CounterEdges {
+    /// How long a session may take to report a transaction, in addition to the transaction that it is in.
+    pub(crate) delay: Nanos,
+    /// Transactions that the readings of the counters are themselves.
+    pub(crate) readings: u64,
+}
+
+/// TPM is the server's counter over the measured part, and agrees with the transactions that users completed in it as closely as its
+/// edges allow; `counter` asks the server's own client for the same counter.
+///
+/// A reading is as of some instant between the edge of the measured part and the time it is recorded with. Between the edge and that
+/// time, and for the delay of the sessions' reports before it, a transaction may or may not be in it. So the counter contains at least
+/// the transactions that completed from the first recorded time to the end less the delay, and at most those from the first edge less
+/// the delay to the second recorded time. Each session may have one transaction in flight that is counted before it completes.
+pub(crate) fn transactions_agree(
+    database: &Arc<dyn Database>,
+    edges: &CounterEdges,
+    counter: impl Fn() -> u64,
+) {
+    const SECOND: u64 = Nanos::SECOND.0;
+    let users = 3;
+    for procedures in [false, true] {
+        let task = TprocCTask {
+            stop: Stop { runtime: Some(Nanos(4 * SECOND + 2 * edges.delay.0)), ..Stop::default() },
+            // Beyond the delay: what sessions have done to get ready is reported before the measured part.
+            ramp: Nanos(SECOND / 2 + edges.delay.0),
+            interval: Nanos(SECOND / 20),
+            ..task(users, 0, procedures)
+        };
+        let mut intervals = Intervals::default();
+        let before = counter();
+        let phase = run(database, &task, 0, Clock::best(), &Control::default(), &mut intervals).unwrap();
+        let after = counter();
+        assert_eq!(phase.outcome.ending, Ending::Completed);
+        let counted = phase.counted.unwrap();
+        let read =
+            [counted.before, counted.start, counted.end, counted.after].map(|at| at.transactions.unwrap());
+        let all: Vec<u64> = [before].into_iter().chain(read).chain([after]).collect();
+        assert!(all.is_sorted(), "{all:?} of the same counter");
+
+        let end = Nanos(task.ramp.0 + task.stop.runtime.unwrap().0);
+        let longest =
+            intervals.0.iter().flat_map(|interval| &interval.ops).map(|kind| kind.response_max).max();
+        let delay =
+            if edges.delay == Nanos(0) { Nanos(0) } else { Nanos(edges.delay.0 + longest.unwrap().0) };
+        let (first, last) = (counted.start.at, end.saturating_sub(delay));
+        let (earliest, latest) = (task.ramp.saturating_sub(delay), counted.end.at);
+        let at_least = intervals.transactions(|start, end| start >= first && end <= last);
+        let at_most = intervals.transactions(|start, end| start <= latest && end >= earliest);
+        let at_least = at_least.saturating_sub(u64::from(users));
+        let at_most = at_most + u64::from(users) + counted.deadlocks + edges.readings;
+        let gained = read[2] - read[1];
+        let minutes = (counted.end.at.0 - counted.start.at.0) as f64 / 60e9;
+        println!("procedures {procedures}: {at_least} to {at_most} by the users, {gained} by the server");
+        assert!(at_least > 0 && (at_least..=at_most).contains(&gained), "{at_least} to {at_most}: {gained}");
+        assert!((counted.tpm().unwrap() - gained as f64 / minutes).abs() < 1e-6 * gained as f64 / minutes);
     }
 }
 

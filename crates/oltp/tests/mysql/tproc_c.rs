@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use iolite_db::mysql::server::{self, Options};
 use iolite_db::{DatabaseUrl, Error};
-use iolite_model::{Durability, Ending};
+use iolite_model::{Durability, Ending, Nanos};
 use iolite_oltp::tproc_c::{Database, open};
 
-use crate::common::tproc_c::{built, measured, task, until_killed, users_work, violated};
+use crate::common::tproc_c::{
+    CounterEdges, built, measured, task, transactions_agree, until_killed, users_work, violated,
+};
 use crate::common::until;
 use crate::harness::Server;
 
@@ -39,6 +41,18 @@ fn users_work_as_statements_and_as_procedures() {
     );
     server.ask("CREATE TABLE tproc_c_catalogue (a INT)");
     assert!(matches!(database.purge(), Err(Error::Foreign { .. })));
+}
+
+/// Commits and rollbacks are counted at once, when the statement begins; reading the counters is neither.
+#[test]
+fn tpm_is_what_the_server_counts_over_the_measured_part() {
+    let Some(server) = Server::start(&Options::default()) else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    let counter = "SELECT CAST(SUM(VARIABLE_VALUE) AS UNSIGNED) FROM information_schema.GLOBAL_STATUS \
+                   WHERE VARIABLE_NAME IN ('COM_COMMIT', 'COM_ROLLBACK')";
+    let edges = CounterEdges { delay: Nanos(0), readings: 0 };
+    transactions_agree(&database, &edges, || server.count(counter));
 }
 
 #[test]

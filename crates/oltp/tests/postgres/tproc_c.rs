@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use iolite_db::{DatabaseUrl, Error};
-use iolite_model::{Durability, Ending};
+use iolite_model::{Durability, Ending, Nanos};
 use iolite_oltp::tproc_c::{Database, open};
 
-use crate::common::tproc_c::{built, measured, task, until_killed, users_work, violated};
+use crate::common::tproc_c::{
+    CounterEdges, built, measured, task, transactions_agree, until_killed, users_work, violated,
+};
 use crate::common::until;
 use crate::harness::Server;
 
@@ -36,6 +38,23 @@ fn users_work_as_statements_and_as_procedures() {
     assert_eq!(server.number("SELECT COUNT(*) FROM pg_namespace WHERE nspname LIKE 'iolite%'"), 0);
     server.psql("CREATE SCHEMA iolite_tproc_c");
     assert!(matches!(database.purge(), Err(Error::Foreign { .. })));
+}
+
+/// A session reports what it has counted when a transaction ends, at most once per second (PGSTAT_MIN_INTERVAL), and tries again a
+/// second later where another session is reporting at this very moment. Of the readings, the two queries before, at the start and at
+/// the end are two transactions each: they are parsed, then executed.
+#[test]
+fn tpm_is_what_the_server_counts_over_the_measured_part() {
+    let Some(server) = Server::start() else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    // Its workers' transactions are counted, too.
+    server.psql("ALTER SYSTEM SET autovacuum = off");
+    server.psql("SELECT pg_reload_conf()");
+    let counter =
+        "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()";
+    let edges = CounterEdges { delay: Nanos(2 * Nanos::SECOND.0), readings: 3 * 2 * 2 };
+    transactions_agree(&database, &edges, || server.number(counter));
 }
 
 #[test]
