@@ -140,6 +140,7 @@ fn a_database_in_a_directory_from_build_to_purge() {
     );
     assert_eq!(document["database"]["reduction"], 100);
     assert!(document["phases"][0]["tpm"].is_null());
+    assert!(document["configuration"]["notes"].is_array(), "{document:#}");
     let again: serde_json::Value =
         serde_json::from_str(&subject.done(&["results", "json", "latest"])).unwrap();
     assert_eq!(again, document);

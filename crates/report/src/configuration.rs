@@ -1,6 +1,6 @@
 //! How the host is configured for databases: what is worth changing, why, and how.
 
-use iolite_model::{Configuration, ConfigurationNote, HostSettings};
+use iolite_model::{Configuration, ConfigurationNote, HostSettings, Layer};
 use iolite_results::Run;
 use serde_json::{Value, json};
 
@@ -9,11 +9,22 @@ use crate::styler::{Emphasis, Style, Styler};
 /// Procedures without a database whose answer is about databases.
 const FOR_DATABASES: [&str; 3] = ["check", "observe", "waits"];
 
+/// Whether a run is about databases.
+fn concerns(run: &Run) -> bool {
+    let asked = run.asked().map(|asked| asked.procedure).unwrap_or_default();
+    let inside = run.phases.iter().any(|phase| phase.info.task.layer() == Layer::Database);
+    inside || !run.databases.is_empty() || FOR_DATABASES.contains(&asked.as_str())
+}
+
+/// What the document of a run about databases has as `configuration`; `None` for any other run.
+pub(crate) fn member(run: &Run) -> Option<Value> {
+    concerns(run).then(|| of(run).as_ref().map(json).unwrap_or_default())
+}
+
 /// The notes, where a run is about databases and there are any.
 pub(crate) fn text(run: &Run, style: Style) -> String {
     let styler = Styler(style);
-    let asked = run.asked().map(|asked| asked.procedure).unwrap_or_default();
-    if run.databases.is_empty() && !FOR_DATABASES.contains(&asked.as_str()) {
+    if !concerns(run) {
         return String::new();
     }
     let notes = of(run).map(|configuration| configuration.notes).unwrap_or_default();
@@ -116,7 +127,14 @@ mod tests {
         let shown = text(&run("observe"), style);
         assert!(shown.contains("  1. vm.swappiness is 60 and there is 1 GiB of swap space"), "{shown}");
         assert!(shown.contains("[https://mariadb.com/kb/en/configuring-swappiness/]"), "{shown}");
-        assert_eq!(text(&run("fio"), style), "");
+        assert_eq!((text(&run("fio"), style), member(&run("fio"))), (String::new(), None));
+        let style = Style { width: 200, ..style };
+        let mut inside = run("tproc-c");
+        assert_eq!(text(&inside, style), "");
+        let operation = iolite_model::DbOperation::RanRead;
+        inside.phases.push(crate::synthetic::phase(0, crate::synthetic::database("a", operation, 1), &[]));
+        assert_eq!(text(&inside, style), text(&run("observe"), style));
+        assert_eq!(member(&inside).unwrap()["notes"][0]["kind"], "swappiness");
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! | `run.host` | `name`, `kernel`, `architecture`, `cpu`, `cpus`, `memory_bytes`, `virtualisation` |
 //! | `run.storage` | `directory`, `filesystem`, `devices` (each before the ones it rests on) |
 //! | `calibration` | null, or `clock`, `clock_cost_ns`, `clock_resolution_ns`, `loop_cost_ns` |
-//! | `configuration` | null, or `settings` of the host (null where unknown) and `notes`: list of `kind`, `text`, `source`, `data` |
+//! | `configuration` | of a check, an observation and every run inside a database: null, or `settings` of the host (null where unknown) and `notes`: list of `kind`, `text`, `source`, `data` |
 //! | `phases` | list: `index`, `name`, `layer` (`calibration`, `file`, `metadata`, `database`), `concurrency`, `task`, `started_ns` (since the run's start), `ending`, `measured_seconds`, `cache`, `outstanding`, `operations`, `errors`, `stuck`, `rate`, `changes`, `verified` |
 //! | `phases[].task` | what was asked; `kind` is `file`, `metadata` or `database`, the rest are the fields of a job (docs/job.md), sizes in bytes and times in nanoseconds |
 //! | `phases[].cache` | `stamp` (`device`, `partly cached`, `cached`, `unwritten`, `compressed`, `zeros`, `unknown (other I/O on the device)`, `unknown (server I/O not counted)`, `unknown`), `cached_share` (with `partly cached`, else null), `requested_read_bytes`, `requested_written_bytes`, `device_read_bytes`, `device_written_bytes`, `device_flushes`, `own_read_bytes` and `own_written_bytes` (this program's part, null where it is not known), `resident_before`, `resident_after`, `unwritten`, `compressed`, `zeros` (shares from 0 to 1), `unattributed`, `direct_confirmed` |

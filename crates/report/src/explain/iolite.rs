@@ -276,7 +276,10 @@ const APART: [&str; 2] = ["phases", "warnings"];
 
 /// Whether a key at the top means in every document what it means here.
 pub(super) fn is_common(key: &str) -> bool {
-    matches!(key, "format" | "meanwhile" | "run" | "verdict" | "ending" | "calibration" | "findings")
+    matches!(
+        key,
+        "format" | "meanwhile" | "run" | "verdict" | "ending" | "calibration" | "configuration" | "findings"
+    )
 }
 
 /// Walks through a document.
