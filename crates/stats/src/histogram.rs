@@ -136,6 +136,14 @@ impl Histogram {
         self.above(bound).map(|(nanos, count)| (nanos - bound.0) as f64 * count as f64).sum()
     }
 
+    /// The number of durations of one length that would be as uncertain a sum of what lies above `bound` as these are: (Σx)² / Σx²
+    /// (Kish 1965, Survey Sampling, 8.2). A single long one among many short ones is worth little more than one.
+    pub fn effective_above(&self, bound: Nanos) -> f64 {
+        let over = || self.above(bound).map(|(nanos, count)| ((nanos - bound.0) as f64, count as f64));
+        let squares: f64 = over().map(|(excess, count)| excess * excess * count).sum();
+        if squares > 0.0 { self.excess_above(bound).powi(2) / squares } else { 0.0 }
+    }
+
     /// Durations counted that lie above `bound`.
     pub fn count_above(&self, bound: Nanos) -> u64 {
         self.above(bound).map(|(_, count)| count).sum()
@@ -315,6 +323,19 @@ mod tests {
         assert_eq!((histogram.min(), histogram.max()), (Nanos(5), Nanos(10_007)));
         histogram.record(u64::MAX);
         assert!(histogram.max().0 as f64 <= LONGEST as f64 * 1.001);
+    }
+
+    #[test]
+    fn a_long_stall_among_short_ones_is_worth_hardly_more_than_one() {
+        let mut histogram = Histogram::new();
+        let bound = Nanos(5_000_000);
+        assert!((histogram.effective_above(bound), histogram.excess_above(bound)) == (0.0, 0.0));
+        histogram.record_many(1_000, 1_000_000);
+        histogram.record_many(7_000_000, 20);
+        assert!((histogram.effective_above(bound) - 20.0).abs() < 1e-6);
+        histogram.record(1_000_000_000);
+        let effective = histogram.effective_above(bound);
+        assert!((1.0..1.2).contains(&effective), "{effective}");
     }
 
     #[test]

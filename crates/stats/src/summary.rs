@@ -2,6 +2,8 @@
 
 use iolite_model::{Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
 
+use statrs::distribution::{ContinuousCDF, Gamma};
+
 use crate::estimate::{Direction, Estimate, MAX_BATCHES, worth_for_quantile};
 use crate::totals::PhaseTotals;
 
@@ -110,6 +112,18 @@ impl PhaseResult {
         let at_end = late_at_end * outstanding.oldest.saturating_sub(bound).0 as f64;
         let time = self.totals.measured as f64 * f64::from(self.info.task.concurrency().max(1));
         ((excess + at_end) / time.max(1.0)).min(1.0)
+    }
+
+    /// The least that [`probability_above`](PhaseResult::probability_above) is, with 95 % confidence, if stalls occur at random instants:
+    /// a single one says hardly more than that there are any. Operations that are outstanding together count as one stall, and
+    /// stalls of different lengths as fewer ([`Histogram::effective_above`](crate::Histogram::effective_above)). The exact lower
+    /// limit of the mean of a Poisson distribution (Garwood 1936, Biometrika 28).
+    pub fn probability_above_at_least(&self, kind: OpKind, bound: Nanos) -> f64 {
+        let Some(record) = self.totals.record_of(kind) else { return 0.0 };
+        let together = f64::from(self.info.task.concurrency().max(1));
+        let stalls = (record.response.effective_above(bound) / together).max(1.0);
+        let at_least = Gamma::new(stalls, 1.0).map_or(0.0, |distribution| distribution.inverse_cdf(0.05));
+        self.probability_above(kind, bound) * at_least / stalls
     }
 
     /// Number of independent operations the operations of a kind are worth for a quantile: from how the share of

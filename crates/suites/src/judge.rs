@@ -245,15 +245,35 @@ fn too_few(criterion: &Criterion, quantile: f64, evidence: &Evidence<'_>) -> boo
     !bounds_quantile(quantile, operations)
 }
 
+/// Times the allowed share of time from which on stalls that were certainly seen so often are unfit.
+const MANY_STALLS: f64 = 10.0;
+/// Times the allowed share of time that is too much even if it may be by chance.
+const TOO_MUCH: f64 = 3.0;
+
 /// What a closed loop does not see of a stall: a quantile holds for a client only if an operation that comes at a random
-/// instant keeps the bound with that probability. A little more than allowed may be one stall by chance.
+/// instant keeps the bound with that probability. Somewhat more than allowed may be one or two stalls by chance: to be said against
+/// the storage it has to be significant, or far more.
 fn stalls(quantile: f64, bound: Nanos, evidence: &Evidence<'_>) -> Option<(Fitness, String)> {
     let allowed = 1.0 - quantile;
     let share = evidence.result.probability_above(evidence.kind, bound);
-    let fitness = if share > 10.0 * allowed { Fitness::Unfit } else { Fitness::Marginal };
-    let percent = share * 100.0;
-    let text = format!("at a random instant {percent:.2} % would have waited longer than {bound}");
-    (share > allowed).then_some((fitness, text))
+    let at_least = evidence.result.probability_above_at_least(evidence.kind, bound);
+    let fitness = match () {
+        () if at_least > MANY_STALLS * allowed => Fitness::Unfit,
+        () if at_least > allowed || share > TOO_MUCH * allowed => Fitness::Marginal,
+        () => return None,
+    };
+    let [percent, least] = [share, at_least].map(|share| share * 100.0);
+    let text = format!(
+        "at a random instant {percent:.2} % (at least {least:.2} %) would have waited longer than {bound}"
+    );
+    Some((fitness, text))
+}
+
+/// Whether more stalls than allowed were seen, and too few of them to say that the storage has as many.
+fn stalls_are_undecided(quantile: f64, bound: Nanos, evidence: &Evidence<'_>) -> bool {
+    let allowed = 1.0 - quantile;
+    let at_least = evidence.result.probability_above_at_least(evidence.kind, bound);
+    evidence.result.probability_above(evidence.kind, bound) > allowed && at_least <= MANY_STALLS * allowed
 }
 
 /// Share of the time of a whole check for which stalls count, whatever was run meanwhile.
@@ -296,8 +316,7 @@ pub(crate) fn is_undecided(criterion: &Criterion, evidence: &Evidence<'_>) -> bo
         || unjudged(evidence.result, evidence.kind, ENOUGH).is_some()
         || criterion.quantile.is_some_and(|quantile| {
             too_few(criterion, quantile, evidence)
-                || stalls(quantile, criterion.at_most, evidence)
-                    .is_some_and(|(fitness, _)| fitness == Fitness::Marginal)
+                || stalls_are_undecided(quantile, criterion.at_most, evidence)
         })
 }
 

@@ -219,6 +219,40 @@ fn the_time_left_over_goes_to_what_is_undecided() {
     assert_eq!(names.map(|name| whole_check(&idle, GOOD, 3, options()).count(name)), [4, 4]);
 }
 
+/// Of 0.1 % of the instants an operation may wait longer than 5 ms: a device that stalls so rarely is fit, one that stalls far more often
+/// never is, and between them the same device is not fit today and unfit tomorrow.
+#[test]
+fn stalls_count_by_the_share_of_the_time() {
+    let stalls_of = |length: f64, share: f64| {
+        let beyond = length - 5e6;
+        Device { hiccups: Some((beyond / share, length)), service: 130e3, max: 40_000.0, ..GOOD }
+    };
+    for length in [10e6, 30e6] {
+        for (share, allowed) in [
+            (0.0003, [true, true, false]),
+            (0.0015, [true, true, false]),
+            (0.005, [true, true, true]),
+            (0.03, [false, true, true]),
+        ] {
+            let mut counts = [0u64; 3];
+            for seed in 0..simulations().div_ceil(4) {
+                let verdict = whole_check(&idle, stalls_of(length, share), seed, options()).verdict;
+                counts[verdict.fitness as usize] += 1;
+            }
+            println!(
+                "stalls of {:.0} ms, {:.2} % of the instants: fit {}, marginal {}, unfit {}",
+                length / 1e6,
+                share * 100.0,
+                counts[0],
+                counts[1],
+                counts[2]
+            );
+            let wrong = counts.iter().zip(allowed).any(|(count, allowed)| *count > 0 && !allowed);
+            assert!(!wrong, "{length} {share}: {counts:?}");
+        }
+    }
+}
+
 #[test]
 fn what_the_devices_do_is_warned_of() {
     let warned = |name: &str| {
