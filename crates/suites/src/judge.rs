@@ -262,9 +262,9 @@ fn stalls(quantile: f64, bound: Nanos, evidence: &Evidence<'_>) -> Option<(Fitne
         () if at_least > allowed || share > TOO_MUCH * allowed => Fitness::Marginal,
         () => return None,
     };
-    let [percent, least] = [share, at_least].map(|share| share * 100.0);
+    let [percent, min] = [share, at_least].map(|share| share * 100.0);
     let text = format!(
-        "at a random instant {percent:.2} % (at least {least:.2} %) would have waited longer than {bound}"
+        "at a random instant {percent:.2} % (at least {min:.2} %) would have waited longer than {bound}"
     );
     Some((fitness, text))
 }
