@@ -58,6 +58,13 @@ pub struct Cache {
     /// direct I/O needs (statx(2), STATX_DIOALIGN). Others accept O_DIRECT and may serve from memory.
     #[serde(default)]
     pub direct_confirmed: bool,
+    /// Whether all I/O is requested to bypass the page cache (O_DIRECT).
+    #[serde(default)]
+    pub direct: bool,
+    /// Whether all that was written was made durable, at the latest when the last operation completed: by O_SYNC or O_DSYNC, by
+    /// fsync or the like, or by a database's commits.
+    #[serde(default)]
+    pub synchronised: bool,
 }
 
 /// What [`Cache`] amounts to.
@@ -129,14 +136,26 @@ impl Cache {
             {
                 CacheStamp::ServerNotCounted
             }
-            (Some(device), None) if beyond(device.0, requested) => CacheStamp::OtherIo,
-            (Some(device), None) => stamp_of(requested, device.0),
-            // Without a device to ask, what was in the page cache beforehand cannot have come from one.
+            (Some(device), None) => {
+                // What was in the page cache beforehand cannot have come from a device, however much others read from it.
+                let absent =
+                    1.0 - noticeable(self.resident_before.filter(|_| !self.bypasses())).unwrap_or(0.0);
+                match device.0 {
+                    _ if absent < Self::TOLERANCE => CacheStamp::Cached,
+                    device if beyond(device, requested) => CacheStamp::OtherIo,
+                    device => stamp_of_share((device as f64 / requested as f64).min(absent)),
+                }
+            }
             (None, _) => match noticeable(self.resident_before) {
                 Some(resident) => stamp_of_share(1.0 - resident),
                 None => CacheStamp::Unknown,
             },
         }
+    }
+
+    /// Whether the page cache is known to have no part in the I/O.
+    const fn bypasses(&self) -> bool {
+        self.direct && self.direct_confirmed
     }
 
     /// The stamp of the writes alone.
@@ -145,8 +164,14 @@ impl Cache {
         match (self.device_written, self.own_written) {
             _ if requested == 0 => CacheStamp::Unknown,
             (Some(device), Some(own)) => stamp_of(requested, device.0.min(own.0)),
-            // More than was requested need not be others' I/O: journals and metadata are written too.
-            (Some(device), None) => stamp_of(requested, device.0),
+            (Some(device), None) => match stamp_of(requested, device.0) {
+                // Others can only have added to what the device wrote. More than was requested need not be theirs: journals and
+                // metadata are written too. That this program's part is among it is known only where its writes did not stay in memory.
+                CacheStamp::Device if self.synchronised || self.bypasses() => CacheStamp::Device,
+                CacheStamp::Device if self.unattributed => CacheStamp::ServerNotCounted,
+                CacheStamp::Device => CacheStamp::OtherIo,
+                less => less,
+            },
             (None, _) => CacheStamp::Unknown,
         }
     }
@@ -285,6 +310,47 @@ mod tests {
     }
 
     #[test]
+    fn a_neighbour_does_not_make_cached_writes_the_devices() {
+        let writes = |written| Cache {
+            requested_written: Bytes(1000),
+            device_written: Some(Bytes(written)),
+            direct_confirmed: true,
+            ..Cache::default()
+        };
+        // Buffered and not counted: a neighbour wrote as much, or more.
+        for written in [980, 1000, 1200, 90_000] {
+            assert_eq!(writes(written).stamp(), CacheStamp::OtherIo, "{written}");
+        }
+        // Others only add: what the device has not written is in memory for certain.
+        assert_eq!(writes(19).stamp(), CacheStamp::Cached);
+        assert_eq!(writes(630).stamp().to_string(), "partly cached (37 %)");
+        // Whatever others wrote, what was synchronised or written directly is on the device too.
+        let certain =
+            [Cache { synchronised: true, ..writes(90_000) }, Cache { direct: true, ..writes(1000) }];
+        assert!(certain.iter().all(|cache| cache.stamp() == CacheStamp::Device), "{certain:?}");
+        let accepted = Cache { direct: true, direct_confirmed: false, ..writes(1000) };
+        assert_eq!(accepted.stamp(), CacheStamp::OtherIo, "O_DIRECT is accepted, and perhaps not heeded");
+        let server = Cache { unattributed: true, ..writes(3000) };
+        assert_eq!(server.stamp(), CacheStamp::ServerNotCounted);
+        assert_eq!(Cache { synchronised: true, ..server }.stamp(), CacheStamp::Device);
+    }
+
+    #[test]
+    fn what_is_resident_is_not_read_from_the_device_by_a_neighbour() {
+        let beside =
+            |resident, device| Cache { resident_before: Some(resident), ..reads(1000, Some(device)) };
+        for device in [980, 1000, 1250, 70_000_000] {
+            assert_eq!(beside(1.0, device).stamp(), CacheStamp::Cached, "{device}");
+        }
+        assert_eq!(beside(0.4, 1000).stamp().to_string(), "partly cached (40 %)");
+        assert_eq!(beside(0.4, 300).stamp().to_string(), "partly cached (70 %)");
+        assert_eq!(beside(0.0, 1000).stamp(), CacheStamp::Device);
+        // Direct reads don't take what is resident.
+        let direct = Cache { direct: true, direct_confirmed: true, ..beside(1.0, 1000) };
+        assert_eq!(direct.stamp(), CacheStamp::Device);
+    }
+
+    #[test]
     fn of_a_server_that_may_not_be_counted_only_rest_is_known() {
         let stamp = |device| Cache { unattributed: true, ..reads(1000, device) }.stamp();
         // Cached, beside a neighbour that happened to read as much as was requested.
@@ -306,8 +372,12 @@ mod tests {
         assert_eq!(hole.stamp().to_string(), "unwritten (50 %)");
         let packed = Cache { compressed: Some(1.0), unwritten: Some(0.01), ..reads(1000, Some(60)) };
         assert_eq!(packed.stamp().to_string(), "compressed (100 %)");
-        let written =
-            Cache { requested_written: Bytes(1000), device_written: Some(Bytes(1000)), ..Cache::default() };
+        let written = Cache {
+            requested_written: Bytes(1000),
+            device_written: Some(Bytes(1000)),
+            synchronised: true,
+            ..Cache::default()
+        };
         assert_eq!(Cache { unwritten: Some(1.0), ..written }.stamp(), CacheStamp::Device);
     }
 
@@ -318,6 +388,7 @@ mod tests {
         cache.device_written = Some(Bytes(3000));
         assert_eq!(cache.stamp(), CacheStamp::Cached);
         cache.requested_read = Bytes(0);
+        cache.synchronised = true;
         assert_eq!(cache.stamp(), CacheStamp::Device);
         cache.own_written = Some(Bytes(0));
         assert_eq!(cache.stamp(), CacheStamp::Cached);

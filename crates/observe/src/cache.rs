@@ -8,6 +8,7 @@ use iolite_sys::{extents, page_cache};
 use rustix::fs::{AtFlags, StatxFlags};
 
 use crate::leaf_counters::LeafCounters;
+use crate::probe::number_of;
 use crate::process_io::ProcessIo;
 use crate::zeros::{PATIENCE, zero_share};
 
@@ -34,7 +35,18 @@ pub struct CacheProbe<'a> {
     /// Whether the target is to be sampled for zeros.
     samples: bool,
     zeros: Option<f64>,
+    way: WayOfWriting,
+}
+
+/// How what is written gets to the devices.
+#[derive(Debug, Clone, Copy, Default)]
+struct WayOfWriting {
+    /// All I/O is requested to bypass the page cache.
+    direct: bool,
+    /// What counts as written is durable when the phase ends.
     synchronised: bool,
+    /// Nothing at all that the process wrote is dirty when the phase ends.
+    clean: bool,
 }
 
 /// What was counted at an instant.
@@ -61,7 +73,7 @@ impl<'a> CacheProbe<'a> {
             compressed: None,
             samples: false,
             zeros: None,
-            synchronised: false,
+            way: WayOfWriting::default(),
         };
         probe.examine(target.and_then(|(file, length)| Some((file.try_clone().ok()?, length))));
         // Last: looking at the target must not come between the counters and the phase.
@@ -100,7 +112,19 @@ impl<'a> CacheProbe<'a> {
     /// Whatever this program writes, it synchronises before the phase ends: nothing of it is dirty then.
     #[must_use]
     pub fn synchronised(self) -> CacheProbe<'a> {
-        CacheProbe { synchronised: true, ..self }
+        CacheProbe { way: WayOfWriting { synchronised: true, clean: true, ..self.way }, ..self }
+    }
+
+    /// What counts as written is durable before the phase ends; a server's process may have other data in the page cache.
+    #[must_use]
+    pub fn durable(self, synchronised: bool) -> CacheProbe<'a> {
+        CacheProbe { way: WayOfWriting { synchronised, ..self.way }, ..self }
+    }
+
+    /// All I/O is requested to bypass the page cache.
+    #[must_use]
+    pub fn direct(self, direct: bool) -> CacheProbe<'a> {
+        CacheProbe { way: WayOfWriting { direct, ..self.way }, ..self }
     }
 
     /// The phase is ready, and not released yet: what was counted until here created its target, which is this one, or laid it out.
@@ -143,15 +167,16 @@ impl<'a> CacheProbe<'a> {
     /// has not reached the device, and is not counted.
     pub fn finish(self, requested_read: Bytes, requested_written: Bytes) -> Cache {
         let end = self.count();
-        let dirty = self.target.as_ref().map(|(file, length)| page_cache::dirty_bytes(file, 0, *length));
+        let dirty =
+            self.target.as_ref().and_then(|(file, length)| page_cache::dirty_bytes(file, 0, *length).ok());
         let read = self.moved(&end, |counters| counters.read, |own| own.read);
         let written = self.moved(&end, |counters| counters.written, |own| own.written);
-        // Without the target's dirty pages, what was dirtied cannot be distinguished from what was written.
-        let dirty = dirty.or_else(|| self.synchronised.then_some(Ok(0)));
-        let own_written = dirty
-            .and_then(Result::ok)
-            .zip(written.own)
-            .map(|(dirty, own)| Bytes(own.0.saturating_sub(dirty.saturating_sub(self.dirty))));
+        let own_written = match dirty.or(self.way.clean.then_some(0)) {
+            Some(dirty) => {
+                written.own.map(|own| Bytes(own.0.saturating_sub(dirty.saturating_sub(self.dirty))))
+            }
+            None => written_at_least(written, requested_written, host_dirty()),
+        };
         Cache {
             requested_read,
             requested_written,
@@ -167,6 +192,8 @@ impl<'a> CacheProbe<'a> {
             zeros: self.zeros,
             unattributed: self.process != Some(std::process::id()) && read.own.is_none(),
             direct_confirmed: self.direct_confirmed(),
+            direct: self.way.direct,
+            synchronised: self.way.synchronised,
         }
     }
 
@@ -208,6 +235,23 @@ impl<'a> CacheProbe<'a> {
 struct Moved {
     device: Option<Bytes>,
     own: Option<Bytes>,
+}
+
+/// What reached the device of what this program wrote, where the dirty pages of its target are not known (cachestat(2), Linux 6.5):
+/// at least what it dirtied but for all that is dirty on the host. `None` where that leaves open whether more is its own: it wrote
+/// less than was requested, and the device wrote more than that.
+fn written_at_least(written: Moved, requested: Bytes, host_dirty: Option<u64>) -> Option<Bytes> {
+    let at_least = written.own?.0.saturating_sub(host_dirty?);
+    let slack = requested.0 / 50;
+    let is_all = at_least >= requested.0 - slack;
+    (is_all || written.device?.0 <= at_least + slack).then_some(Bytes(at_least))
+}
+
+/// Bytes of the host's page cache that wait to be written, or are being written (/proc/meminfo).
+fn host_dirty() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let bytes = |name| number_of(&text, name).map(|kib| kib as u64 * 1024);
+    Some(bytes("Dirty")? + bytes("Writeback")?)
 }
 
 /// Whether the kernel accounts I/O on this storage to the tasks that ask for it.
@@ -394,6 +438,24 @@ mod tests {
             Some(written) => assert!(written.0 >= 1 << 20, "{written}"),
             None => eprintln!("skipped: I/O of tasks is not accounted here"),
         }
+    }
+
+    #[test]
+    fn writes_are_the_programs_only_as_far_as_nothing_else_explains_them() {
+        let known = |own: u64, device: u64, dirty: u64| {
+            let written = Moved { device: Some(Bytes(device)), own: Some(Bytes(own)) };
+            written_at_least(written, Bytes(1000), Some(dirty)).map(|bytes| bytes.0)
+        };
+        // Hardly anything on the host is dirty: all has been written. Nothing has been: all of it is dirty.
+        assert_eq!([known(1000, 1000, 10), known(1000, 0, 5000)], [Some(990), Some(0)]);
+        // A half, by both counts; beside a neighbour that wrote or dirtied as much it cannot be known.
+        assert_eq!(
+            [known(1000, 505, 500), known(1000, 1000, 500), known(1000, 1000, 5000)],
+            [Some(500), None, None]
+        );
+        let uncounted = Moved { device: Some(Bytes(1000)), own: None };
+        assert_eq!(written_at_least(uncounted, Bytes(1000), Some(0)), None);
+        assert!(host_dirty().is_some());
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use iolite_engine::{Control, EngineError, Measured, Outcome, released_together, run_set};
 use iolite_model::{
-    Bytes, Cache, Concluded, Ending, Event, JobTask, Nanos, PhaseEnd, PhaseInfo, Sink, Target, Task, Warning,
+    Bytes, Cache, Concluded, Ending, Event, JobTask, Nanos, PhaseEnd, PhaseInfo, Sink, SyncRule, Target,
+    Task, Warning, WriteDurability,
 };
 use iolite_observe::{CacheProbe, ReleaseWatch};
 use iolite_results::ReadBack;
@@ -43,7 +44,9 @@ impl Session<'_> {
             self.counters.as_ref().filter(|_| !idle),
             target.as_ref().map(|(file, span)| (file, *span)),
         )
-        .on(&storage);
+        .on(&storage)
+        .direct(tasks.iter().all(is_direct))
+        .durable(tasks.iter().all(is_synchronised));
         let samples =
             !idle && tasks.iter().any(reads) && !path.as_ref().is_some_and(|path| self.holds_data(path));
         if samples {
@@ -224,9 +227,25 @@ fn phase_end(phase: u32, outcome: &Outcome, cache: Cache) -> PhaseEnd {
 /// Share of zeros below which a target is not sampled again.
 const NEARLY_NO_ZEROS: f64 = 0.1;
 
+/// Writes between two syncs that are few: what the last sync leaves out weighs nothing.
+const FEW_WRITES: u32 = 128;
+
 /// Whether a task reads its target.
 fn reads(task: &JobTask) -> bool {
     matches!(task, JobTask::Io(task) if task.mix.reads())
+}
+
+/// Whether a task's I/O is to bypass the page cache.
+fn is_direct(task: &JobTask) -> bool {
+    matches!(task, JobTask::Io(task) if task.direct)
+}
+
+/// Whether whatever a task writes is durable when it ends: each write, or all of them, or all but a few.
+fn is_synchronised(task: &JobTask) -> bool {
+    let JobTask::Io(task) = task else { return false };
+    let WriteDurability { sync, end_sync, open } = task.durability;
+    let often = |rule: SyncRule| rule.every <= FEW_WRITES;
+    !task.mix.writes() || open.is_some() || end_sync.is_some() || sync.is_some_and(often)
 }
 
 /// How far into their file tasks reach: what lies beyond (allocated, never written) says nothing about what they read.

@@ -197,6 +197,8 @@ fn both(one: Cache, other: Cache) -> Cache {
         zeros: max(one.zeros, other.zeros),
         unattributed: one.unattributed || other.unattributed,
         direct_confirmed: one.direct_confirmed && other.direct_confirmed,
+        direct: one.direct && other.direct,
+        synchronised: one.synchronised && other.synchronised,
     }
 }
 

@@ -91,6 +91,8 @@ CREATE TABLE phase (
     zeros                   REAL,
     unattributed            INTEGER CHECK (unattributed IN (0, 1)),
     direct_confirmed        INTEGER CHECK (direct_confirmed IN (0, 1)),
+    direct                  INTEGER CHECK (direct IN (0, 1)),
+    synchronised            INTEGER CHECK (synchronised IN (0, 1)),
     stamp                   TEXT,
     rate_asked              REAL,
     rate_achieved           REAL,

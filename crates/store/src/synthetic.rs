@@ -182,6 +182,7 @@ fn end(phase: u32, seconds: u64, ending: Ending) -> Event {
             compressed: Some(0.005),
             zeros: Some(0.125),
             direct_confirmed: true,
+            synchronised: true,
             ..Cache::default()
         },
         errors: Vec::new(),

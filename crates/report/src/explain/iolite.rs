@@ -97,6 +97,8 @@ const CACHE: &[Meaning] = &[
         One(Plain),
         "whether direct I/O is known to bypass the page cache on this file system",
     ),
+    key("direct", One(Plain), "whether all I/O was requested to bypass the page cache"),
+    key("synchronised", One(Plain), "whether all that was written was made durable before the phase ended"),
     key("resident_before", One(Share), "share of the file that was in the page cache before"),
     key("resident_after", One(Share), "share of the file that was in the page cache after"),
 ];

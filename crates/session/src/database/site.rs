@@ -77,7 +77,8 @@ impl Site {
             let watch = watch.map(|watch| watch.start(control.clone(), number));
             let sampler = waits.and_then(|interval| sample(instance.as_ref(), interval, &mut unseen));
             sampler.iter().for_each(|sampler| events.watch(probes::waits(sampler.times())));
-            let probe = storage.probe();
+            let probe =
+                storage.probe().durable(*durability == Durability::Full && synchronises(before.as_ref()));
             let done = work(number, clock, control, events);
             watched = watch.map(RunningWatch::finish);
             let (read, written) = events.run().requested(number);
@@ -149,6 +150,12 @@ impl Site {
         let Ok(Ok(later)) = asked else { return Vec::new() };
         before.changes(&later)
     }
+}
+
+/// Whether a server of these settings synchronises its log: PostgreSQL does not with `fsync=off`.
+fn synchronises(server: Option<&Description>) -> bool {
+    let is_off = |(name, value): &(String, String)| name == "fsync" && value == "off";
+    server.is_some_and(|server| !server.settings.iter().any(is_off))
 }
 
 /// Begins to sample the sessions. A server that can't be asked for them is measured without, which is a warning; one that does not show

@@ -84,6 +84,7 @@ mod tests {
             let cache = Cache {
                 requested_written: Bytes(4096),
                 device_written: Some(Bytes(reached)),
+                own_written: Some(Bytes(reached)),
                 ..Cache::default()
             };
             caveat(&[done(OpKind::Write, task, cache)]).map(|warning| warning.to_string())

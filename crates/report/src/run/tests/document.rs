@@ -83,6 +83,7 @@ fn the_keys_are_a_promise() {
     .phases[].cache.device_flushes
     .phases[].cache.device_read_bytes
     .phases[].cache.device_written_bytes
+    .phases[].cache.direct
     .phases[].cache.direct_confirmed
     .phases[].cache.own_read_bytes
     .phases[].cache.own_written_bytes
@@ -91,6 +92,7 @@ fn the_keys_are_a_promise() {
     .phases[].cache.resident_after
     .phases[].cache.resident_before
     .phases[].cache.stamp
+    .phases[].cache.synchronised
     .phases[].cache.unattributed
     .phases[].cache.unwritten
     .phases[].cache.zeros

@@ -253,6 +253,7 @@ impl Simulation {
             device_flushes: Some((totals.operations(OpKind::Sync) as f64 * self.device.flushes) as u64),
             own_read: self.device.accounted.then_some(read),
             own_written: self.device.accounted.then_some(written),
+            synchronised: true,
             ..Cache::default()
         };
         let outstanding = iolite_model::Outstanding { at_end, ..iolite_model::Outstanding::default() };
