@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use crate::grid::{Line, columns};
 use crate::run::phase_json;
 use crate::styler::{Emphasis, Style, Styler, count};
-use crate::table::NONE;
+use crate::table::{NONE, stamp, uncertainty};
 use crate::text::filled;
 use crate::{answer, json as shared, machine, words};
 
@@ -35,7 +35,7 @@ pub const JSON_FORMAT: &str = "iolite-latency-target/1";
 const LABEL: usize = 9;
 
 /// What is left out of the table first where there is no room.
-const SPARED: [usize; 2] = [4, 1];
+const SPARED: [usize; 4] = [5, 4, 2, 1];
 
 /// A search with all that is to be said of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,14 +137,18 @@ fn table(report: &LatencyReport, styler: Styler) -> String {
         LoadParameter::Rate { .. } => "asked",
     };
     let quantile = report.target.quantile.to_string();
-    let heading = Line::new("", [load, "IOPS", &quantile, "operations", "for", ""].map(str::to_owned));
+    let heading = Line::new(
+        "",
+        [load, "IOPS", "±", &quantile, "operations", "for", "", "cache"].map(|text| styler.clean(text)),
+    );
     let rows = report.tries.iter().map(|each| Line::new("", row(each, report, styler)));
     let lines: Vec<_> = std::iter::once(heading).chain(rows).collect();
     columns(&lines, &SPARED, 0, styler)
+        + &styler.item("", 0, "±: 95 % interval of the rate, within this run; cache: cache stamp")
 }
 
-/// Load, rate, quantile, operations, what it was for, how it came out.
-fn row(each: &Try, report: &LatencyReport, styler: Styler) -> [String; 6] {
+/// Load, rate with its uncertainty, quantile, operations, what it was for, how it came out, cache stamp.
+fn row(each: &Try, report: &LatencyReport, styler: Styler) -> [String; 8] {
     let load = match (each.load, report.target.parameter) {
         (Load::Depth(depth), LoadParameter::Depth { .. }) => depth.to_string(),
         (Load::Depth(depth), _) => format!("{depth} outstanding"),
@@ -163,7 +167,10 @@ fn row(each: &Try, report: &LatencyReport, styler: Styler) -> [String; 6] {
         TryOutcome::Behind => format!("{} {} behind", styler.glyph("✗", "x"), count(each.backlog)),
     };
     let quantile = each.quantile.map_or(NONE.to_owned(), |quantile| styler.clean(quantile));
-    [load, each.rate.to_string(), quantile, count(each.operations), purpose.to_owned(), outcome]
+    let phase = report.phases.iter().find(|phase| phase.info.index == each.phase);
+    let (rate, uncertain) = (each.rate.to_string(), phase.map_or(NONE.to_owned(), uncertainty));
+    let cache = phase.map_or(NONE.to_owned(), |phase| stamp(phase.end.cache.stamp()));
+    [load, rate, uncertain, quantile, count(each.operations), purpose.to_owned(), outcome, cache]
 }
 
 fn rendered(load: Load) -> String {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use iolite_model::{Access, Bytes, CacheStamp, Ending, Iops, Layer, Nanos, OpKind, Quantile, Task};
-use iolite_stats::{Estimate, PhaseChanges, PhaseResult, Summary};
+use iolite_model::{Access, Bytes, CacheStamp, Ending, Iops, Layer, Nanos, OpKind, PerKind, Quantile, Task};
+use iolite_stats::{Direction, Estimate, PhaseChanges, PhaseResult, Summary};
 
 use crate::document::Report;
 use crate::styler::{self, Emphasis, Styler};
@@ -344,6 +344,17 @@ pub(crate) fn percent(share: f64) -> String {
         percent if percent < 1000.0 => format!("{percent:.0} %"),
         _ => ">999 %".to_owned(),
     }
+}
+
+/// How uncertain the rate of reads and writes together is: half of its 95 % interval, relative to it.
+pub(crate) fn uncertainty(result: &PhaseResult) -> String {
+    let both = |of: &PerKind<u64>| (of[OpKind::Read] + of[OpKind::Write]) as f64;
+    let series: Vec<_> =
+        result.totals.series.iter().map(|point| (point.seconds, both(&point.operations))).collect();
+    if series.iter().all(|(_, operations)| *operations == 0.0) {
+        return NONE.to_owned();
+    }
+    percent(Estimate::rate(&series, Direction::HigherIsBetter).relative_half_width())
 }
 
 pub(crate) fn stamp(stamp: CacheStamp) -> String {

@@ -1,4 +1,4 @@
-use iolite_model::{Iops, Quantile};
+use iolite_model::{Bytes, Cache, Iops, OpKind, Quantile};
 use proptest::prelude::*;
 
 use super::*;
@@ -21,6 +21,17 @@ fn each(phase: u32, load: Load, purpose: TryPurpose, outcome: TryOutcome, us: u6
     Try { phase, window, load, purpose, outcome, quantile, operations: 123_456, rate, backlog: 0 }
 }
 
+/// What was measured in a try: the second from memory.
+fn phase(each: &Try) -> PhaseResult {
+    let task = synthetic::read("random read 8 KiB", 8192, 64);
+    let reads = (OpKind::Read, each.rate.0, 1e5, 8192, 0);
+    let mut result = synthetic::phase(each.phase, task, &[reads]);
+    let device = if each.phase == 1 { 0 } else { 8192 };
+    let (requested_read, device_read) = (Bytes(8192), Some(Bytes(device)));
+    result.end.cache = Cache { requested_read, device_read, ..result.end.cache };
+    result
+}
+
 fn report(parameter: LoadParameter, tries: Vec<Try>, answer: LatencyAnswer) -> LatencyReport {
     LatencyReport {
         run: synthetic::run(),
@@ -33,9 +44,9 @@ fn report(parameter: LoadParameter, tries: Vec<Try>, answer: LatencyAnswer) -> L
             ramp: Nanos(1_000_000_000),
             parameter,
         },
+        phases: tries.iter().map(phase).collect(),
         tries,
         answer: Some(answer),
-        phases: Vec::new(),
         warnings: Vec::new(),
         ending: Ending::Completed,
     }
@@ -84,12 +95,13 @@ fn the_tries_and_the_answer() {
     by       io_uring, direct
     windows  of 10.0 s after a ramp of 1.00 s
 
-      outstanding    IOPS    p99.9  operations         for
-                1   5,000   120 µs     123,456  the search      ✓ kept
-                2  10,000   480 µs     123,456  the search      ✓ kept
-                4  15,000  1.65 ms     123,456  the search  ✗ too slow
-                3  20,000   910 µs     123,456  the search      ✓ kept
-                3  25,000   940 µs     123,456   certainty      ✓ kept
+      outstanding    IOPS      ±    p99.9  operations         for               cache
+                1   5,000  4.0 %   120 µs     123,456  the search      ✓ kept  device
+                2  10,000  7.1 %   480 µs     123,456  the search      ✓ kept  cached
+                4  15,000  7.3 %  1.65 ms     123,456  the search  ✗ too slow  device
+                3  20,000  7.1 %   910 µs     123,456  the search      ✓ kept  device
+                3  25,000  7.0 %   940 µs     123,456   certainty      ✓ kept  device
+    ±: 95 % interval of the rate, within this run; cache: cache stamp
 
     ANSWER: p99.9 is within 1.00 ms up to 3 operations outstanding (940 µs in the worse of two windows, at
             25,000 IOPS, 95 % interval within this run: at least 2 outstanding, below 4 outstanding); not with
@@ -103,10 +115,12 @@ fn the_tries_and_the_answer() {
     by       io_uring, direct
     windows  of 10.0 s after a ramp of 1.00 s
 
-              asked    IOPS   p99.9  operations
-      1 outstanding   5,000  120 us     123,456
-                625  10,000  480 us     123,456          + kept
-              1,250  15,000       -     123,456  x 4,321 behind
+              asked    IOPS   p99.9                   cache
+      1 outstanding   5,000  120 us                  device
+                625  10,000  480 us          + kept  cached
+              1,250  15,000       -  x 4,321 behind  device
+    +/-: 95 % interval of the rate, within this run; cache:
+    cache stamp
 
     ANSWER: none: even with 1,112 IOPS, the lowest load that
             windows of this length can judge, p99.9 exceeded
@@ -123,7 +137,7 @@ fn windows_that_had_to_be_longer_are_reported() {
     let rendered = text.lines().filter(|line| line.contains("too few")).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(rendered, @r"
     windows  of 10.0 s after a ramp of 1.00 s, up to 14.5 s if p99.9 rested on too few operations
-                1   5,000   120 µs     123,456  the search     too few
+                1   5,000  4.0 %   120 µs     123,456  the search     too few  device
     ");
 }
 

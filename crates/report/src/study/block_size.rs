@@ -5,7 +5,7 @@ use iolite_stats::PhaseResult;
 
 use super::{StudyReport, rates, result, slowest};
 use crate::styler::{Emphasis, Styler};
-use crate::table::{NONE, mebibytes, nanos};
+use crate::table::{NONE, mebibytes, nanos, stamp, uncertainty};
 
 /// Shades from little to much.
 const SHADES: [&str; 5] = [" ", "░", "▒", "▓", "█"];
@@ -33,7 +33,11 @@ pub(super) fn figures(report: &StudyReport<BlockPoint>, styler: Styler) -> Strin
         ),
     ];
     let drawn = surfaces.map(|(title, figure, rendered)| surface(report, title, figure, rendered, styler));
-    drawn.join("\n")
+    let rest = [
+        words(report, "±: 95 % interval of both rates, within this run", uncertainty, styler),
+        words(report, "cache stamp", |result| stamp(result.end.cache.stamp()), styler),
+    ];
+    drawn.into_iter().chain(rest).collect::<Vec<_>>().join("\n")
         + &styler.item(
             "",
             0,
@@ -48,30 +52,52 @@ fn surface(
     rendered: Rendered,
     styler: Styler,
 ) -> String {
+    let values = report.windows.iter().filter_map(|window| figure(result(report, window)?));
+    let max = values.fold(0.0, f64::max);
+    let cell = |result: Option<&PhaseResult>| {
+        let value = result.and_then(figure);
+        let text = styler.clean(value.map_or_else(|| NONE.to_owned(), rendered));
+        format!("{text:>13} {}", shade(value, max, styler))
+    };
+    table(report, title, cell, styler)
+}
+
+/// A table of what is not larger or smaller.
+fn words(
+    report: &StudyReport<BlockPoint>,
+    title: &str,
+    of: impl Fn(&PhaseResult) -> String,
+    styler: Styler,
+) -> String {
+    let cell = |result: Option<&PhaseResult>| {
+        let text = styler.clean(result.map_or_else(|| NONE.to_owned(), &of));
+        format!("{text:>13}    ")
+    };
+    table(report, title, cell, styler)
+}
+
+/// Sizes down, mixes across.
+fn table(
+    report: &StudyReport<BlockPoint>,
+    title: &str,
+    cell: impl Fn(Option<&PhaseResult>) -> String,
+    styler: Styler,
+) -> String {
     let points = || report.windows.iter().map(|window| window.circumstance);
     let mut blocks: Vec<Bytes> = points().map(|point| point.block).collect();
     blocks.sort_unstable();
     blocks.dedup();
     let mut percents: Vec<u8> = points().map(|point| point.read_percent).collect();
     percents.dedup();
-    let value = |block, read_percent| {
-        let window =
-            report.windows.iter().find(|window| window.circumstance == BlockPoint { block, read_percent })?;
-        figure(result(report, window)?)
+    let at = |block, read_percent| {
+        let point = BlockPoint { block, read_percent };
+        result(report, report.windows.iter().find(|window| window.circumstance == point)?)
     };
-    let max = blocks
-        .iter()
-        .flat_map(|&block| percents.iter().filter_map(move |&percent| value(block, percent)))
-        .fold(0.0, f64::max);
-    let mut out = styler.paint(Emphasis::Strong, title) + "\n";
+    let mut out = styler.paint(Emphasis::Strong, &styler.clean(title)) + "\n";
     let heads = percents.iter().map(|percent| format!("{:>17}", mix(*percent)));
     out += &format!("{:<LABEL$}{}\n", "", heads.collect::<String>());
     for &block in &blocks {
-        let cells = percents.iter().map(|&percent| {
-            let value = value(block, percent);
-            let text = styler.clean(value.map_or_else(|| NONE.to_owned(), rendered));
-            format!("{text:>13} {}", shade(value, max, styler))
-        });
+        let cells = percents.iter().map(|&percent| cell(at(block, percent)));
         let line = format!("{:>LABEL$}{}", block.to_string(), cells.collect::<String>());
         out += line.trim_end();
         out.push('\n');

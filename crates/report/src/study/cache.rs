@@ -5,17 +5,29 @@ use iolite_model::{Bytes, CachePoint, Iops, OpKind, Order, StudyWindow};
 use super::{StudyReport, asked, rates, result, slowest};
 use crate::grid::{Line, columns};
 use crate::styler::{Styler, count};
-use crate::table::{NONE, mebibytes, nanos};
+use crate::table::{NONE, mebibytes, nanos, stamp, uncertainty};
 
-const COLUMNS: usize = 10;
+const COLUMNS: usize = 12;
 
 /// What is left out first where there is no room.
-const SPARED: [usize; 3] = [7, 5, 2];
+const SPARED: [usize; 4] = [8, 5, 2, 7];
 
 pub(super) fn figures(report: &StudyReport<CachePoint>, styler: Styler) -> String {
-    let heading =
-        ["reads", "requests", "asked", "on device", "IOPS", "MiB/s", "mean", "p50", "p99", "cached"];
-    let mut lines = vec![Line::new("", heading.map(str::to_owned))];
+    let heading = [
+        "reads",
+        "requests",
+        "asked",
+        "on device",
+        "IOPS",
+        "MiB/s",
+        "±",
+        "mean",
+        "p50",
+        "p99",
+        "resident",
+        "cache",
+    ];
+    let mut lines = vec![Line::new("", heading.map(|text| styler.clean(text)))];
     for order in [Order::Random, Order::Sequential] {
         let mut of_order: Vec<_> =
             report.windows.iter().filter(|window| window.circumstance.order == order).collect();
@@ -32,7 +44,8 @@ pub(super) fn figures(report: &StudyReport<CachePoint>, styler: Styler) -> Strin
             "",
             0,
             "queue depth 1; reads and bytes requested, and the requests and bytes counted by the underlying devices, including \
-             other programs; cached: share that was in the page cache before; -: not available",
+             other programs; ±: 95 % interval of the rate, within this run; resident: share that was in the page cache before; \
+             cache: cache stamp; -: not available",
         )
 }
 
@@ -57,16 +70,18 @@ fn line(report: &StudyReport<CachePoint>, window: &StudyWindow<CachePoint>, styl
         if let Some((iops, bytes)) = rates(result) {
             cells[4] = Iops(iops).to_string();
             cells[5] = mebibytes(bytes);
+            cells[6] = uncertainty(result);
+            cells[11] = stamp(result.end.cache.stamp());
         }
         if let Some(summary) = result.summary(OpKind::Read) {
-            cells[6] = nanos(summary.mean.value);
+            cells[7] = nanos(summary.mean.value);
         }
-        for (column, share) in [(7, 0.5), (8, 0.99)] {
+        for (column, share) in [(8, 0.5), (9, 0.99)] {
             cells[column] = slowest(result, share).map_or_else(|| NONE.to_owned(), nanos);
         }
     }
     if let Some(share) = window.resident_before {
-        cells[9] = format!("{:.0} %", share * 100.0);
+        cells[10] = format!("{:.0} %", share * 100.0);
     }
     Line {
         label: format!("  {}", window.circumstance.way.name()),

@@ -54,14 +54,15 @@ fn body(text: &str) -> &str {
 #[test]
 fn ways_stand_side_by_side() {
     insta::assert_snapshot!(body(&text(&cache(), PLAIN)), @r"
-                         reads  requests     asked  on device     IOPS  MiB/s     mean      p50      p99  cached
+                         reads  requests     asked  on device     IOPS      ±     mean      p99  resident   cache
     random, 8 KiB
-      buffered, cold     2,000       100  15.6 MiB    800 KiB    8,000   62.5   123 µs   119 µs   175 µs     0 %
-      buffered, warm   100,000       100   781 MiB    800 KiB  400,000  3,125  2.46 µs  2.39 µs  3.50 µs   100 %
+      buffered, cold     2,000       100  15.6 MiB    800 KiB    8,000  7.6 %   123 µs   175 µs       0 %  device
+      buffered, warm   100,000       100   781 MiB    800 KiB  400,000  7.2 %  2.46 µs  3.50 µs     100 %  device
     sequential, 8 KiB
-      direct             2,250       100  17.6 MiB    800 KiB    9,000   70.3   109 µs   106 µs   156 µs     0 %
+      direct             2,250       100  17.6 MiB    800 KiB    9,000  6.9 %   109 µs   156 µs       0 %  device
     queue depth 1; reads and bytes requested, and the requests and bytes counted by the underlying devices,
-    including other programs; cached: share that was in the page cache before; -: not available
+    including other programs; ±: 95 % interval of the rate, within this run; resident: share that was in the page
+    cache before; cache: cache stamp; -: not available
 
     interpretation
       1. 25 % of the region remained in the page cache although it was dropped (mapped, locked or used by another
@@ -81,13 +82,13 @@ fn settings_stand_below_each_other() {
     ]);
     report.setting = Some(StudySetting { device: "sda".into(), original: Bytes(128 << 10) });
     insta::assert_snapshot!(body(&text(&report, PLAIN)), @r"
-                    sequential                                random
-    read-ahead           MiB/s  requests     of      p99        IOPS     p99  read per byte
-    0 B         ▁▁        62.5       100  8 KiB   175 µs  ██   4,000  350 µs           0.10
-    128 KiB *   ██         703       100  8 KiB  15.6 µs           -       -              -
+                    sequential                                      random
+    read-ahead           MiB/s      ±  requests     of   cache        IOPS      ±     p99  read per byte   cache
+    0 B         ▁▁        62.5  7.6 %       100  8 KiB  device  ██   4,000  7.5 %  350 µs           0.10  device
+    128 KiB *   ██         703  7.2 %       100  8 KiB  device           -      -       -              -       -
     queue depth 1, through the page cache, which is dropped before each window; requests and their mean size as
     counted by the underlying devices, including other programs; read per byte: bytes read by the devices per byte
-    requested; *: the current setting
+    requested; ±: 95 % interval of the rate, within this run; cache: cache stamp; *: the current setting
 
     interpretation
       1. 25 % of the region remained in the page cache although it was dropped (mapped, locked or used by another
@@ -123,6 +124,16 @@ fn surfaces_are_shaded() {
                           reads            70/30
          512 B      35.0 µs          70.0 µs
         64 KiB       350 µs ▒▒▒       700 µs ███
+
+    ±: 95 % interval of both rates, within this run
+                          reads            70/30
+         512 B        7.1 %            7.1 %
+        64 KiB        7.5 %            2.1 %
+
+    cache stamp
+                          reads            70/30
+         512 B       device           device
+        64 KiB       device           device
     darker: larger, relative to the largest value of the table; -: too few operations
 
     interpretation

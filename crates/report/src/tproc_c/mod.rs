@@ -14,6 +14,9 @@ use crate::table::{NONE, percent};
 use crate::text::filled;
 use crate::{answer, machine, ran, waits};
 
+/// Why the cache stamp of transactions is `unknown`.
+const NOT_COMPARED: &str = "transactions request no number of bytes that could be compared with the device's";
+
 mod check;
 mod json;
 mod repeats;
@@ -175,6 +178,7 @@ fn section(report: &TprocCReport, phase: &TprocCPhase, styler: Styler) -> String
         phase.counted.as_ref().map(rolled_back),
         phase.counted.as_ref().and_then(repeated),
         written(phase),
+        cache(&phase.result),
         phase.used.as_ref().map(cpu),
     ];
     notes.iter().flatten().for_each(|note| out += &rendered(note, styler));
@@ -276,6 +280,13 @@ fn written(phase: &TprocCPhase) -> Option<Note> {
     parts.extend(used.database.log_write_bytes.map(|bytes| format!("log {}", each(bytes))));
     (!parts.is_empty())
         .then(|| Note::plain("written", format!("per New-Order, over the whole run: {}", parts.join(", "))))
+}
+
+/// The cache stamp, where a phase's notes don't have it: of transactions it isn't known.
+fn cache(result: &PhaseResult) -> Option<Note> {
+    let cache = result.end.cache;
+    let is_compared = cache.requested_read.0 + cache.requested_written.0 > 0;
+    (!is_compared).then(|| Note::plain("cache", format!("{}: {NOT_COMPARED}", cache.stamp())))
 }
 
 fn cpu(used: &DatabaseUse) -> Note {

@@ -1,9 +1,11 @@
 //! A sweep over the number of virtual users: a line for each, the curve, the knee, the verdict.
 
+use std::collections::BTreeSet;
+
 use iolite_model::{Nanos, OpKind, Quantile};
 use iolite_stats::{Estimate, KneeFound};
 
-use super::{TprocCPhase, TprocCReport, header, legend};
+use super::{NOT_COMPARED, TprocCPhase, TprocCReport, header, legend};
 use crate::answer;
 use crate::chart::bars;
 use crate::grid::{Line, columns};
@@ -37,7 +39,8 @@ fn table(report: &TprocCReport, styler: Styler) -> String {
     }
     let nopm = |phase: &TprocCPhase| phase.counted.as_ref().map_or(0.0, |counted| counted.nopm());
     let bars = bars(report.phases.iter().map(nopm).collect(), styler);
-    let heading = ["NOPM", "±", "", "TPM", "±", "mean", "p50", "p90", "p99", "deadlocks"].map(str::to_owned);
+    let heading = ["NOPM", "±", "", "TPM", "±", "mean", "p50", "p90", "p99", "deadlocks"]
+        .map(|text| styler.clean(text));
     let mut lines = vec![Line::new("users", heading)];
     let at = report.knee.as_ref().map(|found| found.knee.concurrency);
     for (phase, bar) in report.phases.iter().zip(bars) {
@@ -46,7 +49,11 @@ fn table(report: &TprocCReport, styler: Styler) -> String {
         lines.push(Line::new(format!("{mark}{users}"), cells(phase, bar, styler)));
     }
     let title = styler.paint(Emphasis::Strong, "NOPM by virtual users, response times of New-Order");
-    title + "\n" + &columns(&lines, &SPARED, INDENT, styler)
+    let stamps: BTreeSet<_> =
+        report.phases.iter().map(|phase| phase.result.end.cache.stamp().to_string()).collect();
+    let stamps = stamps.into_iter().collect::<Vec<_>>().join(", ");
+    let stamps = styler.item("", 0, format!("cache stamp: {stamps} ({NOT_COMPARED})"));
+    title + "\n" + &columns(&lines, &SPARED, INDENT, styler) + &stamps
 }
 
 fn cells(phase: &TprocCPhase, bar: String, styler: Styler) -> [String; COLUMNS] {

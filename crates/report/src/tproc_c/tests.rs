@@ -113,6 +113,21 @@ fn a_run_is_reported_by_what_the_districts_have_counted() {
 }
 
 #[test]
+fn rates_have_their_interval_and_what_is_known_of_the_cache() {
+    let mut report = report(vec![phase(0, 1200), phase(1, 1500)]);
+    let single = plain(&text(&report, STYLE));
+    assert_eq!(
+        single.matches("cache unknown: transactions request no number of bytes").count(),
+        2,
+        "{single}"
+    );
+    report.swept = true;
+    let swept = plain(&text(&report, STYLE));
+    assert!(swept.contains("users NOPM ±"), "{swept}");
+    assert!(swept.contains("cache stamp: unknown (transactions request no number of bytes"), "{swept}");
+}
+
+#[test]
 fn orders_that_the_districts_have_and_this_program_has_not_are_named() {
     let mut lost = phase(0, 1200);
     if let Some(counted) = &mut lost.counted {
