@@ -11,7 +11,7 @@ use iolite_stats::{Estimate, Knee, PhaseResult, Summary};
 
 use crate::phase_warnings::is_short;
 use beside::judge_beside;
-pub(crate) use beside::{HostUse, from_memory, judge_failures, judge_run, judge_storage};
+pub(crate) use beside::{HostUse, caps, from_memory, judge_failures, judge_run, judge_storage};
 pub(crate) use floor::{Capacity, on_ratio_scale, reaches};
 use floor::{judge_capacity, judge_floor};
 

@@ -337,6 +337,11 @@ mod tests {
         };
         let (fitness, ..) = judged(&|run| run.warnings = vec![unflushed.clone()]);
         assert_eq!(fitness, Fitness::Marginal);
+        // Durability that was taken away in mid-run.
+        let changes = vec!["fsync was on, and is off".to_owned()];
+        let changed = Warning::SettingsChanged { phase: "a".into(), changes };
+        let (fitness, ..) = judged(&|run| run.warnings = vec![changed.clone()]);
+        assert_eq!((fitness, judged(&|_| ()).0), (Fitness::Marginal, Fitness::Fit));
         // A kind of transaction of the mix of which none completed.
         let mut run = Run::new(info());
         let stock_level = OpKind::of("stock-level", OpClass::Read, false).unwrap();

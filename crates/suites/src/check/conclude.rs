@@ -230,7 +230,8 @@ impl Check {
     /// All that allows no better than marginal.
     fn beside(&self, history: &[PhaseResult]) -> Vec<Warning> {
         let foreign = self.foreign.iter().cloned().chain(self.written_beside(history));
-        foreign.chain(self.generator(history)).chain(self.unflushed(history)).collect()
+        let own = self.generator(history).into_iter().chain(self.unflushed(history));
+        foreign.chain(own).chain(self.database.iter().cloned()).collect()
     }
 
     fn verdict(&self, knees: &[KneeFound], history: &[PhaseResult]) -> Verdict {

@@ -13,7 +13,7 @@ use iolite_model::{Bytes, Ending, Iops, Measure, Nanos, OpKind, Profile, Task, W
 use iolite_results::Run;
 use iolite_stats::{Knee, KneeFound, LoadPoint, PhaseResult};
 
-use crate::judge::HostUse;
+use crate::judge::{HostUse, caps};
 use crate::procedure::{Procedure, Step};
 use crate::search::{Limits, load_point, next_concurrency};
 use plan::{Group, Search, Stage};
@@ -80,6 +80,8 @@ pub struct Check {
     left_out: Vec<Warning>,
     /// Other load on the device.
     foreign: Vec<Warning>,
+    /// What was seen of the database that caps the verdict.
+    database: Vec<Warning>,
     /// What the load generator used of its host.
     host: HostUse,
 }
@@ -130,7 +132,8 @@ impl Check {
         let ahead = plan::stages(&options);
         let host = HostUse::default();
         let (run, left_out, foreign) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Check { options, ahead, run, extended: Vec::new(), left_out, foreign, host })
+        let (extended, database) = (Vec::new(), Vec::new());
+        Ok(Check { options, ahead, run, extended, left_out, foreign, database, host })
     }
 
     /// The next step, from what has been measured so far (one result per task, in order) and the time used.
@@ -241,8 +244,9 @@ impl Check {
 
     /// Takes note of what was beside the storage, and of what the load generator used of its host.
     fn take_note(&mut self, warnings: &[Warning], host: HostUse) {
-        let foreign = |warning: &&Warning| matches!(warning, Warning::ForeignLoad { .. });
-        self.foreign = warnings.iter().filter(foreign).cloned().collect();
+        let (foreign, database) =
+            caps(warnings).cloned().partition(|warning| matches!(warning, Warning::ForeignLoad { .. }));
+        (self.foreign, self.database) = (foreign, database);
         self.host = host;
     }
 

@@ -119,15 +119,21 @@ fn stolen(run: &Run) -> Option<f64> {
 }
 
 /// Why a verdict that rests on these groups of phases, each of one load, is at most marginal: a load generator at its limit, or
-/// other load in the run, or commits that the device was not made to keep.
+/// other load in the run, commits that the device was not made to keep, or a database that did not stay as it was.
 pub(crate) fn judge_run(run: &Run, groups: &[Vec<&PhaseResult>]) -> Vec<Reason> {
     let host = HostUse::of(run);
     let limited = groups.iter().flat_map(|group| host.capping(group.iter().copied()));
-    let is_beside =
-        |warning: &&Warning| matches!(warning, Warning::ForeignLoad { .. } | Warning::FewSyncs { .. });
-    let found = run.warnings.iter().filter(is_beside);
-    let beside: Vec<Warning> = limited.chain(host.steal()).chain(found.cloned()).collect();
+    let beside: Vec<Warning> = limited.chain(host.steal()).chain(caps(&run.warnings).cloned()).collect();
     judge_beside(&beside)
+}
+
+/// The warnings of a run that cap its verdict: of other load, of commits that were not made durable, of settings that changed.
+pub(crate) fn caps(warnings: &[Warning]) -> impl Iterator<Item = &Warning> {
+    let is_cap = |warning: &&Warning| {
+        use Warning::{FewSyncs, ForeignLoad, SettingsChanged};
+        matches!(warning, ForeignLoad { .. } | FewSyncs { .. } | SettingsChanged { .. })
+    };
+    warnings.iter().filter(is_cap)
 }
 
 /// Unfit where the run's storage keeps its data in memory only.
@@ -162,6 +168,10 @@ fn beside(warning: &Warning) -> Option<Reason> {
             format!("`{phase}`: {syncs} {what} for {commits} commits"),
             "a flush of the device for each commit",
         ),
+        // What was measured before is of another database than what was measured after: with durability off, of one without commits.
+        Warning::SettingsChanged { phase, changes } => {
+            ("settings", format!("`{phase}`: {}", changes.join("; ")), "the same settings throughout")
+        }
         _ => return None,
     };
     Some(Reason::new(Fitness::Marginal, what, measured, asked))

@@ -106,6 +106,12 @@ fn a_generator_at_its_limit_in_the_judged_step_and_other_load_are_marginal() {
         (beside.fitness, beside.reasons.last().unwrap().what.as_str()),
         (Fitness::Marginal, "other load")
     );
+    let changes = vec!["synchronous_commit was on, and is off".to_owned()];
+    let changed = Warning::SettingsChanged { phase: "a".into(), changes };
+    let changed = concluded(&|run| run.warnings = vec![changed.clone()]);
+    let reason = changed.reasons.last().unwrap();
+    assert_eq!((changed.fitness, reason.what.as_str()), (Fitness::Marginal, "settings"));
+    assert!(reason.measured.contains("is off"), "{reason:?}");
     let busy_from = |min: u32| {
         concluded(&|run| {
             let last = run.phases.last().unwrap();
