@@ -439,7 +439,8 @@ pub(crate) fn nanos(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_stats::Direction;
+    use iolite_model::{FileTask, Outstanding, Task};
+    use iolite_stats::{Collector, Completion, Direction, Timetable, recorder};
 
     const FINE: Circumstances<'static> =
         Circumstances { volatile: None, direct: true, errors: 0, lost: 0, beside: &[], phases: &[] };
@@ -458,6 +459,35 @@ mod tests {
         assert_eq!(fitness(110.0, 105.0, 115.0), Fitness::Marginal);
         assert_eq!(fitness(140.0, 95.0, 180.0), Fitness::Marginal);
         assert_eq!(fitness(140.0, 130.0, 150.0), Fitness::Unfit);
+    }
+
+    /// Arrivals are random: how many were due differs from what the rate asked for, and is what counts.
+    #[test]
+    fn a_rate_is_reached_by_the_operations_that_were_due() {
+        let reached = |completed: u64, backlog: u64, at_end: u64| {
+            let timetable = Timetable { ramp_end: 0, interval: 100, end: 1_000_000 };
+            let (mut recorder, feed) = recorder(timetable, &[OpKind::Read]);
+            let mut collector = Collector::new(0, vec![feed]);
+            for at in 0..completed {
+                let (intended, completed) = (at, at + 1);
+                let read =
+                    Completion { kind: OpKind::Read, intended, issued: intended, completed, bytes: 512 };
+                recorder.record(read);
+            }
+            recorder.finish().iter().for_each(|left| collector.absorb(0, left));
+            let task = Task::File(FileTask::default());
+            let mut result = crate::check::tests::empty(task);
+            result.totals = collector.finish(0, 1_000_000).2;
+            result.end.outstanding = Outstanding { backlog, at_end, ..Outstanding::default() };
+            super::reached(&result, &result.summary(OpKind::Read).unwrap())
+        };
+        // Of 1,000 asked for 900 came by chance, and all of them were served.
+        assert_eq!(reached(900, 0, 2).0, Fitness::Fit);
+        assert_eq!((reached(970, 29, 1).0, reached(969, 30, 1).0), (Fitness::Fit, Fitness::Unfit));
+        // Of few, two in flight at the end are not late.
+        assert_eq!((reached(20, 0, 2).0, reached(20, 1, 2).0), (Fitness::Fit, Fitness::Unfit));
+        let (_, said) = reached(900, 99, 1);
+        assert!(said.contains("900 of 1000 operations that were due, 99 behind"), "{said}");
     }
 
     #[test]

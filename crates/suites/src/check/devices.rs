@@ -362,6 +362,22 @@ fn on_a_busy_host_slow_storage_is_marginal_with_the_reason() {
     }
 }
 
+/// etcd's metric of its log is the time of fdatasync alone, not of the write before it.
+#[test]
+fn etcd_is_judged_by_its_syncs() {
+    let appends = |device| {
+        let profile = crate::profiles::built_in("etcd").unwrap();
+        let options = CheckOptions { profile, time: Nanos(300_000_000_000), ..options() };
+        let verdict = check(device, 3, options).0;
+        verdict.reasons.into_iter().find(|reason| reason.what.starts_with("fdatasync after")).unwrap()
+    };
+    let fast = Device { spread: 0.1, max: 600.0, sync: 2e6, ..GOOD };
+    let slow_writes = appends(Device { buffered: 9e6, ..fast });
+    assert_eq!(slow_writes.fitness, Fitness::Fit, "{slow_writes:?}");
+    let slow_syncs = appends(Device { sync: 11e6, ..fast });
+    assert_eq!(slow_syncs.fitness, Fitness::Unfit, "{slow_syncs:?}");
+}
+
 /// Whether or not its bytes are distinguished from this program's, and whatever criterion it harms.
 #[test]
 fn beside_a_neighbour_the_verdict_is_marginal_with_the_reason() {

@@ -1,8 +1,14 @@
 //! The procedure on simulated devices.
 
+use std::path::Path;
+
+use super::plan::Pattern;
 use super::*;
 use crate::procedure::Conclusions;
-use iolite_model::{Cache, Concluded, Ending, Fitness, Outstanding, PhaseEnd, PhaseInfo, Target, Verdict};
+use iolite_model::{
+    Access, Cache, Concluded, Ending, Fitness, Mix, OpenSync, Outstanding, PhaseEnd, PhaseInfo, SyncRule,
+    Target, Verdict,
+};
 use iolite_stats::{Collector, Completion, Timetable, recorder};
 
 /// A device in numbers: how long one read takes, and how many it does a second at most.
@@ -140,6 +146,12 @@ pub(crate) fn empty(task: Task) -> PhaseResult {
 
 /// Runs the whole check; returns the tasks, the conclusion and the time it took.
 fn run(device: Device, options: CheckOptions) -> (Vec<PhaseResult>, End, Nanos) {
+    let (_, history, end, elapsed) = run_on(|_| device, options);
+    (history, end, elapsed)
+}
+
+/// The same, with the check itself, on a device that need not stay as it is.
+fn run_on(device: impl Fn(&Task) -> Device, options: CheckOptions) -> (Check, Vec<PhaseResult>, End, Nanos) {
     // Creating the database takes a thirtieth of the time, three seconds of ninety.
     let creation = options.time.0 / 30;
     let mut check = Check::new(options).unwrap();
@@ -151,11 +163,11 @@ fn run(device: Device, options: CheckOptions) -> (Vec<PhaseResult>, End, Nanos) 
                 let task = tasks.remove(0);
                 elapsed.0 += task.ramp().0 + task.stop().runtime.unwrap().0 + 50_000_000;
                 let index = history.len() as u32;
-                history.push(simulate(device, index, &task));
+                history.push(simulate(device(&task), index, &task));
             }
             Step::Prepare(_) => elapsed.0 += creation,
             Step::Failed(reason) => panic!("{reason}"),
-            Step::Done(conclusion) => return (history, End::from(conclusion), elapsed),
+            Step::Done(conclusion) => return (check, history, End::from(conclusion), elapsed),
         }
     }
 }
@@ -385,4 +397,84 @@ fn each_criterion_rests_on_windows_that_are_apart() {
         let all: u64 = windows.map(|result| result.info.task.stop().runtime.unwrap().0).sum();
         assert!((all as f64 / 1e9 - seconds).abs() < 1e-6, "{name}: {all}");
     }
+}
+
+/// What was measured again at the knee and differs from the search widens what is known of the knee.
+#[test]
+fn a_knee_is_as_uncertain_as_its_second_measurement_shows() {
+    let knees = |max: f64| {
+        let device = |task: &Task| {
+            if task.name().ends_with("at the knee") { Device { max, ..FLASH } } else { FLASH }
+        };
+        let (check, history, end, _) = run_on(device, options());
+        let found = end.knees.into_iter().find(|found| found.name == Search::Read8k.name()).unwrap();
+        (check.knee(Search::Read8k, &history).unwrap().knee, found.knee)
+    };
+    let width = |knee: &Knee| knee.plateau.high - knee.plateau.low;
+    let (fit, concluded) = knees(FLASH.max / 2.0);
+    assert!(
+        width(&concluded) > width(&fit) && concluded.plateau.low < 0.6 * fit.plateau.value,
+        "{concluded:?}"
+    );
+    let (_, alike) = knees(FLASH.max);
+    assert!(width(&alike) < width(&concluded) / 4.0, "{alike:?}");
+}
+
+/// What each pattern does, not only its name: etcd's buffered append to a file of its own, and an overwriting log, whose blocks have
+/// been written before (to write into reserved ones changes the file's map too, which takes longer).
+#[test]
+fn commits_are_made_durable_as_the_databases_do_it() {
+    let options = options();
+    let layout = tasks::Layout { size: Bytes(1 << 30), bytes_per_second: None };
+    let data = Path::new(Check::DATA_FILE);
+    let mut found = Vec::new();
+    for pattern in [
+        Pattern::Append,
+        Pattern::Growing,
+        Pattern::OverwriteDirect,
+        Pattern::OverwriteBuffered,
+        Pattern::OverwriteDsync,
+    ] {
+        let Task::File(task) = tasks::commit(&options, layout, pattern, 0) else { panic!("{pattern:?}") };
+        let Target::File(target) = &task.target else { panic!("{pattern:?}: {task:?}") };
+        assert_eq!((task.mix, &task.access), (Mix::Write, &Access::Sequential), "{pattern:?}");
+        let overwrites = !target.create && target.name == data && target.size == layout.size;
+        assert!(overwrites || target.create && target.name != data, "{pattern:?}: {target:?}");
+        let by_opening = task.durability.open == Some(OpenSync::Data);
+        let by_fdatasync = task.durability.sync == Some(SyncRule::fdatasync(1));
+        assert!(by_opening != by_fdatasync && task.durability.end_sync.is_none(), "{pattern:?}: {task:?}");
+        found.push((pattern, task.block.0, overwrites, target.preallocate, task.direct, by_opening));
+    }
+    let of = |pattern, block, overwrites, preallocate, direct, opened| {
+        (pattern, block, overwrites, preallocate, direct, opened)
+    };
+    assert_eq!(
+        found,
+        [
+            of(Pattern::Append, 2300, false, true, false, false),
+            of(Pattern::Growing, 8192, false, false, false, false),
+            of(Pattern::OverwriteDirect, 8192, true, true, true, false),
+            of(Pattern::OverwriteBuffered, 8192, true, true, false, false),
+            of(Pattern::OverwriteDsync, 8192, true, true, false, true),
+        ]
+    );
+    // All that they overwrite is written first.
+    let (history, ..) = run(FLASH, options);
+    let Task::File(first) = &history[0].info.task else { panic!() };
+    assert_eq!((first.mix, first.access.clone()), (Mix::Write, Access::Sequential));
+    let whole = matches!(&first.target, Target::File(target) if target.name == data && target.create);
+    assert!(whole && first.durability.open.is_none(), "{first:?}");
+}
+
+/// Settings of the database that change while it is measured.
+#[test]
+fn a_database_that_did_not_stay_as_it_was_is_at_best_marginal() {
+    let (mut check, history, end, _) = run_on(|_| FLASH, options());
+    assert_eq!(end.verdict.fitness, Fitness::Fit);
+    let changes = vec!["fsync was on, and is off".to_owned()];
+    check.take_note(&[Warning::SettingsChanged { phase: "RanWrite".into(), changes }], HostUse::default());
+    let verdict = check.conclude(&history).verdict.unwrap();
+    assert_eq!(verdict.fitness, Fitness::Marginal, "{verdict:#?}");
+    let reason = verdict.reasons.iter().find(|reason| reason.what == "settings").unwrap();
+    assert!(reason.measured.contains("fsync was on, and is off"), "{reason:?}");
 }

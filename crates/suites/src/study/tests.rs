@@ -223,6 +223,10 @@ fn read_ahead() -> ReadAheadStudy {
 fn read_ahead_is_worth_what_it_brings() {
     let study = read_ahead();
     assert_eq!(study.steps(5).len(), 8);
+    let order = |seed| study.steps(seed).iter().map(|step| step.circumstance).collect::<Vec<_>>();
+    let settings: Vec<_> = order(5).into_iter().flatten().map(|point| point.read_ahead).collect();
+    assert!(!settings.is_sorted() && !settings.iter().rev().is_sorted(), "the order is random: {settings:?}");
+    assert!(order(5) == order(5) && order(5) != order(6), "it follows from the seed");
     let (windows, history) = run(&study.steps(5), |point: &ReadAheadPoint| {
         let kib = point.read_ahead.0 >> 10;
         let (rate, bytes) = match point.order {

@@ -28,6 +28,8 @@ pub(super) struct Device {
     pub(super) bandwidth: (f64, f64),
     /// Time of a sync.
     pub(super) sync: f64,
+    /// Time of the write into the page cache before each sync.
+    pub(super) buffered: f64,
     /// Every so long nothing is served for so long.
     pub(super) stalls: Option<(f64, f64)>,
     /// At random instants, so far apart on average, nothing is served for so long.
@@ -60,6 +62,7 @@ pub(super) const GOOD: Device = Device {
     writes: f64::INFINITY,
     bandwidth: (f64::INFINITY, f64::INFINITY),
     sync: 800e3,
+    buffered: 0.0,
     stalls: None,
     hiccups: None,
     credits: None,
@@ -208,6 +211,8 @@ impl Simulation {
                     recorder.record_error(kind, completed);
                 } else {
                     let bytes = bytes_each;
+                    let before = if kind == OpKind::Sync { device.buffered as u64 } else { 0 };
+                    let intended = (intended + before).min(completed);
                     recorder.record(Completion { kind, intended, issued: intended, completed, bytes });
                 }
             }
@@ -267,7 +272,7 @@ impl Simulation {
 fn kinds(device: &Device, task: &Task) -> (&'static [OpKind], f64) {
     match task {
         Task::File(file) if file.durability.sync.is_some() => {
-            (&[OpKind::Write, OpKind::Sync, OpKind::Commit], device.sync)
+            (&[OpKind::Write, OpKind::Sync, OpKind::Commit], device.buffered + device.sync)
         }
         Task::File(file) if file.durability.open.is_some() => (&[OpKind::Write], device.sync),
         Task::File(file) if file.mix.writes() => (&[OpKind::Write], device.service),
