@@ -55,7 +55,7 @@ impl OutputArgs {
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct StallArgs {
     /// Attribute operations that take longer than TIME (default: the 99.9th percentile of each phase) to the device, the I/O scheduler, or
-    /// neither, and to flushes, discards, write-back, stolen CPU time and memory pressure. Requires root for the kernel's tracepoints
+    /// neither, and to flushes, discards, write-back, stolen CPU time, memory pressure and writes of a database to its data files. Requires root for the kernel's tracepoints
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true)]
     stalls: Option<Option<Nanos>>,
 }

@@ -252,13 +252,23 @@ fn thirty_writes_a_second() {
 #[test]
 fn a_rate_that_can_be_held_is_measured_as_an_open_loop() {
     let place = TestDirectory::new();
-    let arguments = [&SHORT[..], &["--json", "--target-iops", "200"]].concat();
+    let arguments = [&SHORT[..], &["--json", "--target-iops", "200", "--stalls"]].concat();
     let document = json(&place.check(&place.data(), &arguments).output().unwrap());
     let at_target = phases(&document, "random read 8 KiB, at 200 IOPS")[0];
     assert_eq!(at_target["task"]["arrival"]["poisson"], 200.0);
     let reasons = document["verdict"]["reasons"].as_array().unwrap();
     let sustained = |reason: &serde_json::Value| reason["measured"].as_str().unwrap().contains("sustained");
     assert!(reasons.iter().any(sustained), "{reasons:?}");
+    // The slowest operations are attributed in phases on files and inside a database alike.
+    let stalls = document["stalls"].as_array().unwrap();
+    let attributed = |name| {
+        phases(&document, name).iter().all(|phase| {
+            stalls
+                .iter()
+                .any(|stalls| stalls["phase"] == phase["index"] && stalls["operations"].as_u64() > Some(0))
+        })
+    };
+    assert!(attributed("random read 8 KiB, at 200 IOPS") && attributed("RanWrite"), "{stalls:?}");
 }
 
 #[test]

@@ -234,6 +234,51 @@ fn options_that_a_database_cannot_follow_are_refused() {
 }
 
 #[test]
+fn the_slowest_transactions_are_attributed() {
+    let subject = Subject::sqlite();
+    subject.build();
+    let document = json(&subject.output(&[&SHORT[..], &["--users", "2", "--json", "--stalls"]].concat()));
+    let stalls = &document["stalls"][0];
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    assert!(number(&stalls["operations"]) > 0 && number(&stalls["examined"]) > 0, "{document:#}");
+    let parts = stalls["largest_part"].as_object().unwrap();
+    assert_eq!(parts.values().map(number).sum::<u64>(), number(&stalls["examined"]), "{stalls:#}");
+    assert_eq!(stalls["traced"] == false, document["warnings"].to_string().contains("requests-not-traced"));
+    assert!(plain(&subject.done(&["results", "show", "latest"])).contains("slowest operations TPROC-C: "));
+    subject.done(&["ranread", "setup", "--size", "4m", "--quiet"]);
+    let text = plain(&subject.done(&["ranread", "run", "--runtime", "1s", "--quiet", "--stalls=1ns"]));
+    assert!(text.contains("operations took longer than 1 ns"), "{text}");
+}
+
+/// Checkpoints are seen by the server's own counter of the blocks that it has written.
+#[test]
+fn slow_transactions_coincide_with_a_checkpoint() {
+    let Some(subject) = Subject::server("postgres") else { return };
+    subject.build();
+    let arguments =
+        ["tproc-c", "run", "--quiet", "--json", "--users", "1", "--ramp", "0s", "--duration", "5s"];
+    let run = subject
+        .command(&[&arguments[..], &["--stalls=1ns"]].concat())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    let writing =
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'iolite' AND backend_xid IS NOT NULL";
+    while subject.psql(&[writing]) == "0" {
+        assert!(Instant::now() < until, "nobody writes");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    subject.psql(&["SELECT pg_sleep(1.5)", "CHECKPOINT"]);
+    let document = json(&run.wait_with_output().unwrap());
+    let stalls = &document["stalls"][0];
+    let causes = stalls["beside"].as_array().unwrap();
+    let written = causes.iter().find(|beside| beside["cause"] == "data-file-writes");
+    let written = written.unwrap_or_else(|| panic!("{stalls:#}"));
+    assert!(written["operations"].as_u64().unwrap() > 0 && written["share_of_time"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
 fn waits_are_sampled_as_often_as_asked_for() {
     let Some(subject) = Subject::server("postgres") else { return };
     subject.build();

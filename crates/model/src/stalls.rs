@@ -51,6 +51,8 @@ pub enum StallCause {
     Steal,
     /// A second in which tasks waited for memory more than 5 % of the time.
     MemoryPressure,
+    /// A second in which the database wrote its data files: a checkpoint, its background writer or write daemon, by its own counters.
+    DataFileWrites,
 }
 
 /// Where the time of an operation went. The parts add up to its response time.
@@ -176,6 +178,9 @@ impl StallCause {
             StallCause::WriteBack => "write-back",
             StallCause::Steal => "stolen CPU time",
             StallCause::MemoryPressure => "memory pressure",
+            StallCause::DataFileWrites => {
+                "writes of the database to its data files (checkpoint, background writer)"
+            }
         }
     }
 }

@@ -32,6 +32,7 @@
 //! | `warnings` | list: `kind`, `text`, `data` (the warning's own fields; sizes in bytes, times in nanoseconds) |
 //! | `verdict` | null, or `profile`, `fitness` (`fit`, `marginal`, `unfit`), `reasons` (list: `fitness`, `what`, `measured`, `asked`, `value`, `bound`, `reservations`: a list of sentences) |
 //! | `meanwhile` | what was sampled during the run, null or empty where it was over too soon: `cpu` (`cpus`, and shares of all of them: `user_share`, `system_share`, `iowait_share`, `steal_share`), `pressure` (list: `resource`, `waiting_share` of the time), `memory` (`min_available_bytes`, `max_dirty_bytes`), `devices` (list, the busiest first: `name`, per second `reads`, `read_bytes`, `writes`, `written_bytes`, and `busy_share`), `databases` (list: `name`, per second `data_reads`, `data_writes`, `log_writes`, `log_syncs`), `waits` (list: `name`, `sessions` on average), `sampling` (`cpu_share` of one CPU, `skipped` samples) |
+//! | `stalls` | with `--stalls`, as in a run ([`run::json`](crate::run::json)) |
 //! | `ending` | `kind` (`completed`, `interrupted`, `failed`), `error` (null unless failed) |
 
 use iolite_model::{Cache, CacheStamp, Ending, Layer, Nanos, OpKind, Quantile, Task, Warning};

@@ -42,6 +42,7 @@ pub fn show(run: &Run, format: Format, style: Style) -> String {
     match of_procedure(&procedure, run, format, style) {
         Shown::Json(mut document) => {
             document["meanwhile"] = stored(Meanwhile::of(run));
+            stalls::member(run).into_iter().for_each(|member| document["stalls"] = member);
             configuration::member(run).into_iter().for_each(|member| document["configuration"] = member);
             format!("{document:#}\n")
         }

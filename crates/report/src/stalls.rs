@@ -15,6 +15,12 @@ pub(crate) fn of(run: &Run) -> Vec<(u32, StallsFound)> {
     numbers.filter_map(|number| Some((number, run.of_phase(number)?))).collect()
 }
 
+/// What a document has as `stalls`; `None` where nothing was found.
+pub(crate) fn member(run: &Run) -> Option<Value> {
+    let found = of(run);
+    (!found.is_empty()).then(|| found.iter().map(|(phase, found)| json(*phase, found)).collect())
+}
+
 /// What was found; empty where nothing was asked for.
 pub(crate) fn text(run: &Run, style: Style) -> String {
     let styler = Styler(style);

@@ -95,6 +95,7 @@ impl Session<'_> {
         run: impl FnOnce(u32, Clock, &Control, &mut Events) -> anyhow::Result<(Outcome, Option<Cache>)>,
     ) -> u32 {
         let number = self.run().next_phase();
+        self.expect_stalls();
         let infos = self.announce(number, [task]);
         let probe = CacheProbe::start(self.counters.as_ref(), None);
         let (outcome, cache) = run(number, self.clock, self.control, &mut self.events)
@@ -103,6 +104,7 @@ impl Session<'_> {
         let counted = probe.finish(read, written);
         let cache = cache.unwrap_or(counted);
         infos.into_iter().for_each(|info| self.end_phase(info, &outcome, cache));
+        self.conclude_stalls(&[number]);
         number
     }
 

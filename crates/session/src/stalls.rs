@@ -10,6 +10,8 @@ use iolite_suites::StalledPhase;
 use crate::session::Session;
 use crate::stall_watch::{Shared, StallWatch};
 
+/// Name of the probe of a database's counters, and of its counter of writes to data files.
+const DATA_WRITES: (&str, &str) = ("database", "data_writes");
 /// Share of the time from which on steal and memory pressure are noted.
 const NOTABLE: f64 = 0.05;
 
@@ -28,14 +30,17 @@ impl Session<'_> {
                 None
             }
         };
+        self.control.report_operations();
         self.events.listen(Box::new(seen.clone()));
         self.stalls = Some(StallWatch { bound, trace, seen });
     }
 
     /// The tasks as they are run: with each operation reported, where outliers are to be attributed.
     pub(crate) fn watched<'t>(&mut self, tasks: Cow<'t, [JobTask]>) -> Cow<'t, [JobTask]> {
-        let Some(watch) = &self.stalls else { return tasks };
-        watch.seen.lock().released.clear();
+        if self.stalls.is_none() {
+            return tasks;
+        }
+        self.expect_stalls();
         let mut tasks = tasks.into_owned();
         for task in &mut tasks {
             if let JobTask::Io(task) = task {
@@ -43,6 +48,13 @@ impl Session<'_> {
             }
         }
         Cow::Owned(tasks)
+    }
+
+    /// Other phases begin.
+    pub(crate) fn expect_stalls(&mut self) {
+        if let Some(watch) = &self.stalls {
+            watch.seen.lock().released.clear();
+        }
     }
 
     /// Attributes the outliers of phases that ran together and have ended.
@@ -81,7 +93,7 @@ impl Session<'_> {
         self.stalls = Some(watch);
     }
 
-    /// Times in which CPU time was stolen, or tasks waited for memory, on CLOCK_MONOTONIC.
+    /// Times in which CPU time was stolen, tasks waited for memory, or a database wrote its data files, on CLOCK_MONOTONIC.
     fn notable(&self) -> Vec<(StallCause, Nanos, Nanos)> {
         let cpus = f64::from(self.run().info.host.cpus.max(1));
         let readings = &self.run().readings;
@@ -89,10 +101,14 @@ impl Session<'_> {
             (StallCause::Steal, readings.of("cpu", ""), "steal_seconds", cpus),
             (StallCause::MemoryPressure, readings.of("pressure", "memory"), "some_seconds", 1.0),
         ];
+        let databases = readings.series().filter(|(probe, ..)| *probe == DATA_WRITES.0);
+        let written = databases
+            .map(|(_, _, readings)| (StallCause::DataFileWrites, readings, DATA_WRITES.1, f64::INFINITY));
         let mut notable = Vec::new();
-        for (cause, readings, counter, all) in watched {
-            let much =
-                |pair: &&[Reading]| pair[1].rate(&pair[0], counter).is_some_and(|rate| rate / all > NOTABLE);
+        for (cause, readings, counter, all) in watched.into_iter().chain(written) {
+            // Of a count, any growth is notable.
+            let least = if all.is_finite() { NOTABLE * all } else { 0.0 };
+            let much = |pair: &&[Reading]| pair[1].rate(&pair[0], counter).is_some_and(|rate| rate > least);
             let span =
                 |pair: &[Reading]| (cause, self.on_monotonic(pair[0].at), self.on_monotonic(pair[1].at));
             notable.extend(readings.windows(2).filter(much).map(span));

@@ -11,6 +11,8 @@ pub struct Control {
     phase: Arc<Signal>,
     /// Of the phases that are running, and of those that were asked to end before they began.
     phases: Arc<Mutex<BTreeMap<u32, Arc<Signal>>>>,
+    /// Each operation is to be reported.
+    operations: Arc<AtomicBool>,
 }
 
 /// What is asked of one phase.
@@ -48,7 +50,7 @@ impl Control {
     /// A control for one phase, which ends with the run but can also be ended alone.
     pub fn for_phase(&self, number: u32) -> Control {
         let phase = self.signals().entry(number).or_default().clone();
-        Control { run: self.run.clone(), phase, phases: self.phases.clone() }
+        Control { phase, ..self.clone() }
     }
 
     /// Forgets what was asked of a phase that is over.
@@ -85,6 +87,17 @@ impl Control {
     /// Asks the whole run to end, as the user does: all phases that are running, and those to come.
     pub fn interrupt_run(&self) {
         self.run.store(true, Ordering::Relaxed);
+    }
+
+    /// Asks workers in databases to report each operation ([`Event::Operations`](iolite_model::Event)), in all phases of the run.
+    pub fn report_operations(&self) {
+        self.operations.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether each operation is to be reported.
+    #[inline]
+    pub fn reports_operations(&self) -> bool {
+        self.operations.load(Ordering::Relaxed)
     }
 
     /// Whether the user wants to stop.

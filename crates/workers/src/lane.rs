@@ -16,6 +16,9 @@ use crate::transport::{Sender, WorkerEnd, WorkerMessage};
 /// How often a worker that waits for its start checks whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Operations that are reported at once.
+const REPORTED: usize = 256;
+
 /// A worker's end: its lane with what it reported, or `None` when the phase was called off at the barrier.
 pub type Finished = Option<(WorkerLane, WorkerEnd)>;
 
@@ -41,6 +44,8 @@ pub struct WorkerLane {
     pub(crate) ramping: bool,
     /// The way to the conductor.
     pub(crate) sender: Sender,
+    /// Operations that are still to be reported.
+    pub(crate) unreported: Vec<LoggedOperation>,
 }
 
 /// A worker's place at the barrier.
@@ -109,6 +114,40 @@ impl WorkerLane {
     pub fn record(&mut self, op: Completion) {
         if self.recorder.record(op) {
             self.interval_begins(op.completed);
+        }
+    }
+
+    /// Counts an operation that succeeded, and reports it where each is to be ([`Control::report_operations`]). For workers whose
+    /// operations take so long that this makes no difference.
+    pub fn record_reported(&mut self, op: Completion) {
+        let Completion { kind, intended, issued, completed, bytes } = op;
+        self.record(op);
+        if !self.control.reports_operations() {
+            return;
+        }
+        self.unreported.push(LoggedOperation {
+            kind,
+            offset: 0,
+            file: 0,
+            length: u32::try_from(bytes).unwrap_or(u32::MAX),
+            error: None,
+            priority: 0,
+            intended,
+            issued,
+            submitted: issued,
+            completed,
+            counted: self.measures(completed),
+        });
+        if self.unreported.len() >= REPORTED {
+            self.report_all();
+        }
+    }
+
+    fn report_all(&mut self) {
+        if !self.unreported.is_empty() {
+            let operations = std::mem::take(&mut self.unreported);
+            // Where nobody listens any more, nobody misses them.
+            let _ = self.report(operations);
         }
     }
 
@@ -193,6 +232,7 @@ impl WorkerLane {
     /// Ends the measured part for this worker, now or where the phase's time was over before; what completes from here
     /// on belongs to the drain. To be called once, by every worker.
     pub fn close(&mut self, now: u64) {
+        self.report_all();
         let end = now.min(self.end);
         self.recorder.close(end);
         self.closed = Some(end);

@@ -70,6 +70,7 @@ impl<'a, F> Threads<'a, F> {
             in_flight: group.stop.in_flight,
             ramping: group.ramp > Nanos(0),
             sender: self.messages.0.clone(),
+            unreported: Vec::new(),
         };
         WorkerStart { barrier: self.barrier.clone(), lane }
     }

@@ -6,7 +6,7 @@ use clap::Parser;
 use iolite_model::{Bytes, Nanos};
 
 use crate::exit;
-use crate::shared_args::{OutputArgs, positive};
+use crate::shared_args::{OutputArgs, StallArgs, positive};
 use crate::writes::KeepFreeArgs;
 
 const CHECK_EXAMPLES: &str = "\
@@ -67,6 +67,9 @@ pub(crate) struct CheckArgs {
     /// Use the page cache instead of direct I/O (O_DIRECT)
     #[arg(long)]
     pub(crate) buffered: bool,
+
+    #[command(flatten)]
+    pub(crate) stalls: StallArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -33,6 +33,7 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let mut session = Session::begin(options.run.clone(), setup, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("check", "")));
     session.conclude(Concluded::of(&plan));
+    options.stalls.watch(&mut session);
     let mut check = match begin(&options, &mut session) {
         Ok(check) => check,
         Err(error) => {

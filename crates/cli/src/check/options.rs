@@ -8,7 +8,7 @@ use iolite_suites::{CheckError, CheckOptions};
 
 use super::args::CheckArgs;
 use crate::exit::UsageError;
-use crate::shared_args::OutputArgs;
+use crate::shared_args::{OutputArgs, StallArgs};
 use crate::{profiles, setup};
 
 /// A check as it will be made.
@@ -27,6 +27,7 @@ pub(super) struct Options {
     /// Free space of the file system, without what is kept back.
     pub(super) free: Bytes,
     pub(super) buffered: bool,
+    pub(super) stalls: StallArgs,
     pub(super) output: OutputArgs,
 }
 
@@ -72,6 +73,7 @@ impl Options {
             thorough: args.thorough,
             free,
             buffered: args.buffered,
+            stalls: args.stalls,
             output: args.output,
         })
     }

@@ -12,6 +12,7 @@ use super::begin::{begin, open, refuse_other_writers};
 use super::options::{Operation, SessionArgs};
 use super::refused::refused;
 use crate::exit::{self, Exit, UsageError};
+use crate::shared_args::StallArgs;
 use crate::{output, signals};
 
 /// How long a run is measured when nothing is said of it, as PerfTools have it.
@@ -38,6 +39,9 @@ pub(crate) struct RunArgs<O: Args> {
     /// Time at the start that is excluded from the results; not with --iterations, which count from the start
     #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "iterations")]
     pub(crate) ramp: Nanos,
+
+    #[command(flatten)]
+    pub(crate) stalls: StallArgs,
 
     #[command(flatten)]
     pub(crate) operation: O,
@@ -69,6 +73,7 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
     });
     let mut session = begin(&database, &args.session, (planned_writes(&task), duration), &control)?;
     session.conclude(Concluded::of(&RunRequest::new(O::TOOL.command(), "")));
+    args.stalls.watch(&mut session);
     let failure = session.drive(&mut Repeat::new(task, 1), &mut &database).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.session.output.format())?;

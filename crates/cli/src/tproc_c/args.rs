@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use iolite_model::{Durability, Nanos};
 
 use crate::exit;
-use crate::shared_args::{OutputArgs, WaitArgs, durability, positive};
+use crate::shared_args::{OutputArgs, StallArgs, WaitArgs, durability, positive};
 use crate::writes::WriteArgs;
 
 const EXAMPLES: &str = "\
@@ -125,6 +125,9 @@ pub(crate) struct RunArgs {
     /// Number of runs, each after a checkpoint, vacuum and update of statistics; reports the variation between runs
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeat: u32,
+
+    #[command(flatten)]
+    pub(crate) stalls: StallArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

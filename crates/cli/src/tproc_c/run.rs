@@ -29,6 +29,7 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let extent =
         Extent { users: args.users, duration: args.duration, ramp: args.ramp, rate: args.rate.map(Iops) };
     let task = Task::TprocC(task(&site, &args.load, extent));
+    args.stalls.watch(&mut session);
     let failure = session.drive(&mut Repeat::new(task, args.repeat), &mut &site).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;

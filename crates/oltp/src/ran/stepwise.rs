@@ -76,7 +76,7 @@ impl Worker<'_> {
         self.last_completed = completed;
         match result {
             Ok(bytes) => {
-                self.lane.record(Completion { kind, intended: issued, issued, completed, bytes });
+                self.lane.record_reported(Completion { kind, intended: issued, issued, completed, bytes });
                 Ok(())
             }
             Err(error) => {

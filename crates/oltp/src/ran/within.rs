@@ -102,7 +102,7 @@ impl Worker<'_> {
 
     fn record(&mut self, done: &[Timed], sent: u64, received: u64) {
         for (timed, placed) in done.iter().zip(place(done, sent, received)) {
-            self.lane.record(Completion {
+            self.lane.record_reported(Completion {
                 kind: timed.kind,
                 intended: placed.issued,
                 issued: placed.issued,

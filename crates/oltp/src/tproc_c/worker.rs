@@ -174,7 +174,7 @@ impl Worker<'_> {
                     return Err(error);
                 }
             };
-            self.lane.record(Completion { kind, intended, issued, completed, bytes: 0 });
+            self.lane.record_reported(Completion { kind, intended, issued, completed, bytes: 0 });
             return Ok(());
         }
         let now = self.lane.now();

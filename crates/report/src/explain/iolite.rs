@@ -280,7 +280,15 @@ const APART: [&str; 2] = ["phases", "warnings"];
 pub(super) fn is_common(key: &str) -> bool {
     matches!(
         key,
-        "format" | "meanwhile" | "run" | "verdict" | "ending" | "calibration" | "configuration" | "findings"
+        "format"
+            | "meanwhile"
+            | "run"
+            | "verdict"
+            | "ending"
+            | "calibration"
+            | "configuration"
+            | "stalls"
+            | "findings"
     )
 }
 
