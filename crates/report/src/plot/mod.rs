@@ -3,6 +3,7 @@
 //! `of_run` turns runs into a [`Chart`], which is plain data; `svg` writes it.
 
 mod axis;
+mod bounds;
 mod chart;
 mod data;
 mod database;

@@ -5,6 +5,7 @@ use iolite_results::Run;
 use iolite_stats::{Histogram, PhaseResult, Point};
 
 use super::axis::Axis;
+use super::bounds::{Bound, bounds};
 use super::chart::{Chart, Panel, Series};
 use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, cut, released, values};
 use super::{database, heatmap, load, percentiles, pts, readings, repeats, waits};
@@ -187,11 +188,12 @@ fn by_source(sources: &mut Vec<Source<'_>>, kind: PlotKind) -> Drawn {
     let unknown = all - sources.len();
     let mut groups = grouped(sources);
     let is_pooled = groups.len() < sources.len();
-    let cut = cut(&mut groups, MAX_SERIES);
+    let bounds = if kind == PlotKind::Timeline { bounds(sources) } else { Vec::new() };
+    let cut = cut(&mut groups, MAX_SERIES - bounds.len());
     let (title, about, panels) = match kind {
         PlotKind::Histogram => histogram(&groups),
         PlotKind::Cdf => cdf(&groups),
-        _ => timeline(&groups),
+        _ => timeline(&groups, &bounds),
     };
     let note = cut.or_else(|| match (is_pooled, unknown) {
         (true, _) => Some(
@@ -200,7 +202,8 @@ fn by_source(sources: &mut Vec<Source<'_>>, kind: PlotKind) -> Drawn {
         (false, 0) => None,
         (false, _) => Some(format!("{unknown} of {all} series have no histogram.")),
     });
-    Drawn { title, about, series: groups.iter().map(|group| named(group)).collect(), panels, note }
+    let series = groups.iter().map(|group| named(group)).chain(bounds.into_iter().map(|bound| bound.series));
+    Drawn { title, about, series: series.collect(), panels, note }
 }
 
 /// Sources that are one series.
@@ -278,13 +281,19 @@ fn described(about: &str, sources: &[Source<'_>]) -> String {
     )
 }
 
-fn timeline(groups: &[Group<'_, '_>]) -> (&'static str, &'static str, Vec<Panel>) {
+fn timeline(groups: &[Group<'_, '_>], bounds: &[Bound]) -> (&'static str, &'static str, Vec<Panel>) {
     let (mut rates, mut means): (Vec<Lines>, Vec<Lines>) = (Vec::new(), Vec::new());
     for group in groups {
         let courses = group.iter().map(|source| over_time(source));
         let (rate, mean): (Lines, Vec<Lines>) = courses.unzip();
         rates.push(rate);
         means.push(mean.concat());
+    }
+    for bound in bounds {
+        let (of_rate, of_mean) =
+            if bound.is_rate { (bound.lines.clone(), Vec::new()) } else { (Vec::new(), bound.lines.clone()) };
+        rates.push(of_rate);
+        means.push(of_mean);
     }
     let x = Axis::run_time(values(&rates, |point| point.0));
     let top = Axis::linear("operations per second", Some(0.0), values(&rates, |point| point.1));
@@ -378,7 +387,8 @@ fn quantiles(response: &Histogram) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
     use crate::synthetic;
-    use iolite_model::{Access, Mix};
+    use iolite_model::{Access, Arrival, Concluded, DbOperation, Iops, Mix, SweepEnd, SweepTerms, Task};
+    use iolite_stats::SweepConcluded;
 
     const KINDS: [PlotKind; 3] = [PlotKind::Timeline, PlotKind::Histogram, PlotKind::Cdf];
 
@@ -411,6 +421,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn bounds_are_lines_over_the_phases_that_they_apply_to() {
+        let mut run = run();
+        let Task::File(task) = &mut run.phases[1].info.task else { panic!("not a file") };
+        task.arrival = Arrival::Poisson(Iops(13_000.0));
+        let terms = SweepTerms { target_iops: Some(Iops(5000.0)), ..SweepTerms::new(DbOperation::RanRead) };
+        let (tool, end) = ("RanRead".to_owned(), SweepEnd::ListDone);
+        let average = terms.average.0 as f64;
+        let swept = SweepConcluded { tool, terms, end, knee: None, judged: None };
+        run.conclusions.push(Concluded::of(&swept));
+        let chart = chart(&[run.clone()], PlotKind::Timeline).unwrap();
+        let names: Vec<_> = chart.series[3..].iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names[1..], ["bound: at least 5,000 IOPS", "requested: 13,000 IOPS"], "{names:?}");
+        assert!(names[0].starts_with("bound: mean of at most "), "{names:?}");
+        let [rates, means] = &chart.panels[..] else { panic!("{chart:?}") };
+        let values = |lines: &Lines| lines.iter().map(|line| line[0].1).collect::<Vec<_>>();
+        assert_eq!((values(&means.lines[3]), values(&rates.lines[3])), (vec![average; 2], vec![]));
+        assert_eq!((values(&rates.lines[4]), values(&means.lines[4])), (vec![5000.0; 2], vec![]));
+        assert_eq!(values(&rates.lines[5]), [13_000.0], "both kinds of a phase have it in common");
+        assert!(means.y.high >= average && rates.y.high >= 13_000.0, "the axes reach them");
+        assert_eq!(super::chart(&[run], PlotKind::Cdf).unwrap().series.len(), 3);
     }
 
     #[test]
