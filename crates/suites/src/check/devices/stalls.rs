@@ -1,6 +1,10 @@
 //! Devices that stall at times: how much of it counts against them.
 
-use super::*;
+use iolite_model::Fitness;
+
+use super::simulated::{Device, GOOD};
+use super::{check, hurried, idle, options, says, simulations, whole_check};
+use crate::check::CheckOptions;
 
 /// A device that holds everything up for 7 ms, at random instants 4 s apart on average, keeps p99.9 at a random instant: 0.05 % of the
 /// instants wait longer than 5 ms. The few seconds of the planned windows may meet several of them, or one.
