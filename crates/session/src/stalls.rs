@@ -107,8 +107,8 @@ impl Session<'_> {
         let mut notable = Vec::new();
         for (cause, readings, counter, all) in watched.into_iter().chain(written) {
             // Of a count, any growth is notable.
-            let least = if all.is_finite() { NOTABLE * all } else { 0.0 };
-            let much = |pair: &&[Reading]| pair[1].rate(&pair[0], counter).is_some_and(|rate| rate > least);
+            let min = if all.is_finite() { NOTABLE * all } else { 0.0 };
+            let much = |pair: &&[Reading]| pair[1].rate(&pair[0], counter).is_some_and(|rate| rate > min);
             let span =
                 |pair: &[Reading]| (cause, self.on_monotonic(pair[0].at), self.on_monotonic(pair[1].at));
             notable.extend(readings.windows(2).filter(much).map(span));

@@ -18,6 +18,7 @@ mod histogram;
 mod knee;
 mod merge;
 mod preconditioned;
+mod rare;
 mod rate_bounds;
 mod recorder;
 mod repeat;

@@ -2,9 +2,8 @@
 
 use iolite_model::{Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
 
-use statrs::distribution::{ContinuousCDF, Gamma};
-
 use crate::estimate::{Direction, Estimate, MAX_BATCHES, worth_for_quantile};
+use crate::rare;
 use crate::totals::PhaseTotals;
 
 /// A finished phase: what was asked, how it ended, what was counted. The suites' history is made of these.
@@ -116,14 +115,27 @@ impl PhaseResult {
 
     /// The least that [`probability_above`](PhaseResult::probability_above) is, with 95 % confidence, if stalls occur at random instants:
     /// a single one says hardly more than that there are any. Operations that are outstanding together count as one stall, and
-    /// stalls of different lengths as fewer ([`Histogram::effective_above`](crate::Histogram::effective_above)). The exact lower
-    /// limit of the mean of a Poisson distribution (Garwood 1936, Biometrika 28).
+    /// stalls of different lengths as fewer ([`Histogram::effective_above`](crate::Histogram::effective_above)).
     pub fn probability_above_at_least(&self, kind: OpKind, bound: Nanos) -> f64 {
         let Some(record) = self.totals.record_of(kind) else { return 0.0 };
         let together = f64::from(self.info.task.concurrency().max(1));
         let stalls = (record.response.effective_above(bound) / together).max(1.0);
-        let at_least = Gamma::new(stalls, 1.0).map_or(0.0, |distribution| distribution.inverse_cdf(0.05));
-        self.probability_above(kind, bound) * at_least / stalls
+        self.probability_above(kind, bound) * rare::at_least(stalls, 0.95)
+    }
+
+    /// The largest share of operations that take longer than `bound`, with 97.5 % confidence: what a quantile says of a bound, without
+    /// the detour over how the operations below it are distributed. Slow operations of one section of the phase count as one
+    /// occurrence. 1 where nothing is known.
+    pub fn share_above_at_most(&self, kind: OpKind, bound: Nanos) -> f64 {
+        let Some(record) = self.totals.record_of(kind).filter(|record| record.response.count() > 0) else {
+            return 1.0;
+        };
+        let slow = self.totals.sections.iter().map(|section| section.above(kind, bound).1);
+        let seen = record.response.count_above(bound) as f64;
+        // Where the sections do not have them all, all count as one occurrence.
+        let of_sections = slow.clone().sum::<f64>() >= seen;
+        let slow = slow.filter(|_| of_sections).chain((!of_sections).then_some(seen));
+        rare::share_at_most(record.response.count() as f64, slow, 0.975)
     }
 
     /// Number of independent operations the operations of a kind are worth for a quantile: from how the share of

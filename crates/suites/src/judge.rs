@@ -235,6 +235,9 @@ fn reservations(criterion: &Criterion, evidence: &Evidence<'_>, direct: bool) ->
 /// Whether so few operations say nothing of a quantile.
 fn too_few(criterion: &Criterion, quantile: f64, evidence: &Evidence<'_>) -> bool {
     let result = evidence.result;
+    if keeps(criterion, quantile, evidence) {
+        return false;
+    }
     // Where none was slower than the bound, that slow ones come together makes none of them worth less; a stall that few
     // operations saw is looked for by time.
     let slow = result.totals.response(evidence.kind).map_or(0, |times| times.count_above(criterion.at_most));
@@ -323,8 +326,21 @@ pub(crate) fn is_undecided(criterion: &Criterion, evidence: &Evidence<'_>) -> bo
 fn estimate(criterion: &Criterion, evidence: &Evidence<'_>) -> Option<Estimate> {
     match criterion.quantile {
         None => evidence.result.summary(evidence.kind).map(|summary| with_drift(summary.mean, evidence)),
-        Some(quantile) => evidence.result.quantile(evidence.kind, Quantile(quantile)),
+        Some(quantile) => evidence.result.quantile(evidence.kind, Quantile(quantile)).map(|found| Estimate {
+            // A wide interval says little of a bound that hardly any operation is beyond.
+            high: if keeps(criterion, quantile, evidence) {
+                found.high.min(criterion.at_most.0 as f64).max(found.value)
+            } else {
+                found.high
+            },
+            ..found
+        }),
     }
+}
+
+/// Whether no more operations than a quantile allows take longer than its bound, with the confidence of its interval.
+fn keeps(criterion: &Criterion, quantile: f64, evidence: &Evidence<'_>) -> bool {
+    evidence.result.share_above_at_most(evidence.kind, criterion.at_most) <= 1.0 - quantile
 }
 
 /// A mean whose interval includes what differs between windows, where there are some.
