@@ -140,10 +140,11 @@ impl DatabaseUrl {
     pub fn caveats(&self) -> Vec<String> {
         match self {
             // What is wrong with the URL is an error of whoever connects.
+            #[cfg(feature = "postgres")]
             DatabaseUrl::Postgres(url) => {
                 crate::postgres::Target::new(url).map_or_else(|_| Vec::new(), |target| target.caveats())
             }
-            DatabaseUrl::Sqlite(_) | DatabaseUrl::Gtm(_) | DatabaseUrl::Mysql(_) => Vec::new(),
+            _ => Vec::new(),
         }
     }
 }

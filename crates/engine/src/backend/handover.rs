@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 pub(super) struct Handover {
     /// Operations that are queued at most on a device that completes them later.
     eager: usize,
+    /// As many, or more where many came back together: the last of them would wait for a system call for each few before it.
+    group: usize,
     /// Whether the device completes operations after their submission has returned.
     later: bool,
     /// Whether the device's behaviour makes no difference.
@@ -25,7 +27,7 @@ impl Handover {
     /// Adapts to the device; on one that completes operations later, `eager` of them are handed over together.
     pub(super) fn adapting(eager: usize) -> Handover {
         debug_assert!(eager > 0, "an operation that is never handed over never comes back");
-        Handover { eager, later: false, fixed: false, patience: (PATIENCE, 0), bunches: None }
+        Handover { eager, group: eager, later: false, fixed: false, patience: (PATIENCE, 0), bunches: None }
     }
 
     /// Also tries whether waiting for half of a full queue of `depth` operations gives more of them: on any device that is
@@ -54,7 +56,7 @@ impl Handover {
     /// Whether so many queued operations are to be handed over now.
     #[inline(always)]
     pub(super) fn is_due(&self, queued: usize) -> bool {
-        self.later && queued >= self.eager && !self.bunched()
+        self.later && queued >= self.group && !self.bunched()
     }
 
     /// Whether operations go to the device, and are waited for, in bunches.
@@ -98,6 +100,7 @@ impl Handover {
         if self.fixed {
             return;
         }
+        self.group = self.eager.max(came / GROUPS);
         if left > 0 {
             self.complete_later();
         } else if came > self.eager {
@@ -123,6 +126,9 @@ impl Handover {
         }
     }
 }
+
+/// Groups in which operations that came back together are handed over, if they are not few.
+const GROUPS: usize = 8;
 
 /// Times that the whole queue of a device has to come back at once before it is taken for one in memory. A disk does so as well, when
 /// the processor was busy otherwise; its operations would then go to it in batches, and come back in batches ever after.
@@ -233,11 +239,13 @@ mod tests {
         let mut handover = Handover::adapting(2);
         handover.reaped(1, 31);
         assert!(!handover.is_due(1) && handover.is_due(2));
+        handover.reaped(31, 1);
+        assert!(!handover.is_due(2) && handover.is_due(3), "many go in eight groups");
         handover.reaped(5, 27);
         handover.reaped(2, 0);
         assert!(handover.is_due(2), "a queue that is short for a moment says nothing");
         for _ in 0..=PATIENCE {
-            assert!(handover.is_due(2), "the whole queue came back, once");
+            assert!(handover.is_due(4), "the whole queue came back, once");
             handover.reaped(32, 0);
         }
         assert!(!handover.is_due(32), "it has become a device in memory");
