@@ -81,9 +81,14 @@ impl Store {
     /// [`Error::Sql`]: another program holds the database, or the disk has no space for the copy that this takes.
     pub fn compact(&self) -> Result<(u64, u64), Error> {
         let size = || std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
+        let run = |sql| {
+            let done = self.connection.execute_batch(sql);
+            done.map_err(|source| Error::sql("compacting", &self.path, source))
+        };
+        // What is in the log belongs to the size, too.
+        run("PRAGMA wal_checkpoint(TRUNCATE)")?;
         let before = size();
-        let compacted = self.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
-        compacted.map_err(|source| Error::sql("compacting", &self.path, source))?;
+        run("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")?;
         Ok((before, size()))
     }
 }
@@ -178,6 +183,7 @@ mod tests {
         let store = Store::open(&path).unwrap();
         assert!(matches!(store.ask("DELETE FROM run"), Err(Error::Writes)));
         let (before, after) = store.compact().unwrap();
-        assert!(before >= after && after > 0);
+        // Nothing was deleted: SQLite packs the rows anew, which may take a page more.
+        assert!(after > 0 && after <= before + 4096, "{before} {after}");
     }
 }
