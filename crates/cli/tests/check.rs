@@ -294,17 +294,15 @@ fn thirty_writes_a_second() {
     let output = throttle.run(&place.check(&place.data(), &arguments));
     let document = json(&output);
     if phases(&document, "random write 8 KiB").iter().any(|phase| phase["task"]["direct"] == false) {
-        let _: Option<()> =
-            skip("the file system beneath the tests refuses O_DIRECT: the kernel writes later");
-        return;
+        return skip("the file system beneath the tests refuses O_DIRECT: the kernel writes later")
+            .unwrap_or_default();
     }
     // Beside other load on the device the check says that it cannot tell, and never that the disk is fit.
     let reasons = document["verdict"]["reasons"].as_array().unwrap();
     let beside = |reason: &serde_json::Value| reason["what"] == "other load";
     let code = output.status.code();
     if reasons.iter().any(beside) && code == Some(3) {
-        let _: Option<()> = skip("the device is busy: the verdict is marginal for that reason");
-        return;
+        return skip("the device is busy: the verdict is marginal for that reason").unwrap_or_default();
     }
     assert_eq!(code, Some(4), "{}{}", document["verdict"], stderr(&output));
 }

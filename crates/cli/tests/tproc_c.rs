@@ -250,6 +250,17 @@ fn the_slowest_transactions_are_attributed() {
     assert!(text.contains("operations took longer than 1 ns"), "{text}");
 }
 
+/// Returns as soon as a session of this program writes.
+fn await_writer(subject: &Subject) {
+    let until = Instant::now() + Duration::from_secs(60);
+    let writing =
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'iolite' AND backend_xid IS NOT NULL";
+    while subject.psql(&[writing]) == "0" {
+        assert!(Instant::now() < until, "nobody writes");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Checkpoints are seen by the server's own counter of the blocks that it has written.
 #[test]
 fn slow_transactions_coincide_with_a_checkpoint() {
@@ -262,13 +273,7 @@ fn slow_transactions_coincide_with_a_checkpoint() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
-    let writing =
-        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'iolite' AND backend_xid IS NOT NULL";
-    while subject.psql(&[writing]) == "0" {
-        assert!(Instant::now() < until, "nobody writes");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    await_writer(&subject);
     subject.psql(&["SELECT pg_sleep(1.5)", "CHECKPOINT"]);
     let document = json(&run.wait_with_output().unwrap());
     let stalls = &document["stalls"][0];
@@ -301,13 +306,7 @@ fn what_others_do_during_a_run_is_named() {
     let arguments =
         ["tproc-c", "run", "--quiet", "--json", "--users", "2", "--ramp", "0s", "--duration", "8s"];
     let run = subject.command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
-    let writing =
-        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'iolite' AND backend_xid IS NOT NULL";
-    while subject.psql(&[writing]) == "0" {
-        assert!(Instant::now() < until, "nobody writes");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    await_writer(&subject);
     subject.psql(&[
         "BEGIN",
         "UPDATE iolite_tproc_c.warehouse SET w_ytd = w_ytd",

@@ -98,16 +98,15 @@ impl Session<'_> {
         let cpus = f64::from(self.run().info.host.cpus.max(1));
         let readings = &self.run().readings;
         let watched = [
-            (StallCause::Steal, readings.of("cpu", ""), "steal_seconds", cpus),
-            (StallCause::MemoryPressure, readings.of("pressure", "memory"), "some_seconds", 1.0),
+            (StallCause::Steal, readings.of("cpu", ""), "steal_seconds", NOTABLE * cpus),
+            (StallCause::MemoryPressure, readings.of("pressure", "memory"), "some_seconds", NOTABLE),
         ];
         let databases = readings.series().filter(|(probe, ..)| *probe == DATA_WRITES.0);
-        let written = databases
-            .map(|(_, _, readings)| (StallCause::DataFileWrites, readings, DATA_WRITES.1, f64::INFINITY));
+        // Of a count, any growth is notable.
+        let written =
+            databases.map(|(_, _, readings)| (StallCause::DataFileWrites, readings, DATA_WRITES.1, 0.0));
         let mut notable = Vec::new();
-        for (cause, readings, counter, all) in watched.into_iter().chain(written) {
-            // Of a count, any growth is notable.
-            let min = if all.is_finite() { NOTABLE * all } else { 0.0 };
+        for (cause, readings, counter, min) in watched.into_iter().chain(written) {
             let much = |pair: &&[Reading]| pair[1].rate(&pair[0], counter).is_some_and(|rate| rate > min);
             let span =
                 |pair: &[Reading]| (cause, self.on_monotonic(pair[0].at), self.on_monotonic(pair[1].at));
