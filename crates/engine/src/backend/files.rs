@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use iolite_sys::file::FileOffset;
-use iolite_sys::page_cache;
+use iolite_sys::{descriptors, page_cache};
 
 /// An open file and the part of it that operations may go to.
 #[derive(Debug, Clone)]
@@ -89,6 +90,16 @@ impl Files {
     /// All of them, without their spans.
     pub(super) fn handles(&self) -> Vec<Arc<File>> {
         self.spans.iter().map(|span| span.file.clone()).collect()
+    }
+
+    /// The same in a table of descriptors of the calling thread's own, where the kernel supports it and someone else keeps them:
+    /// [`descriptors::own`] says what the thread must not use any more.
+    pub(crate) fn own(self) -> Files {
+        let lent: Vec<_> = self.spans.iter().map(|span| span.file.as_fd()).collect();
+        let own = (Arc::strong_count(&self.spans) > 1).then(|| descriptors::own(&lent)).flatten();
+        let Some(own) = own else { return self };
+        let span = |(span, own): (&FileSpan, OwnedFd)| FileSpan { file: Arc::new(own.into()), ..*span };
+        Files { spans: self.spans.iter().zip(own).map(span).collect() }
     }
 
     /// Calls `each` with the part of every file that a range has a share of, until one fails: file, offset within it, length.

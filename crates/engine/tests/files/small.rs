@@ -58,14 +58,14 @@ impl Drop for Small {
 #[test]
 fn a_file_system_can_be_unmounted_at_once_after_a_run() {
     let mut unmounted = 0;
-    for _ in 0..20 {
+    let ring = BackendKind::IoUring(RingOptions::default());
+    for (backend, concurrency) in [(ring, 16), (BackendKind::Sync, 2)].into_iter().cycle().take(20) {
         let Some(small) = Small::new("size=4m") else { return };
         let mut place = Fixture::at(small.0.path(), None);
         write(&place.path("file"), 7, 1 << 20);
         let target =
             FilesTarget { overwrite: Overwrite::Anything, ..FilesTarget::of(vec![place.named("file", 0)]) };
-        let backend = BackendKind::IoUring(RingOptions::default());
-        let task = FileTask { backend, workers: 2, concurrency: 16, ..task(target, Mix::Write) };
+        let task = FileTask { backend, workers: 2, concurrency, ..task(target, Mix::Write) };
         let outcome = match place.run(&task) {
             Err(EngineError::Backend { source, .. }) => {
                 return eprintln!("skipped: no io_uring here: {source}");
