@@ -4,88 +4,31 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod common;
+#[path = "check/open_files.rs"]
+mod open_files;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use common::*;
-use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
 
 /// Shortest budgets: the tests ask whether everything is there and right, not how fast this machine is.
 const SHORT: [&str; 4] = ["--budget-time", "10s", "--budget-space", "256M"];
-
-/// What a program prints, and the flags (open(2)) of the files that it had open meanwhile, by their names.
-fn output_and_flags(command: &mut Command) -> (Output, BTreeSet<(String, u32)>) {
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let process = PathBuf::from(format!("/proc/{}", child.id()));
-    let mut opened = BTreeSet::new();
-    let output = std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| child.wait_with_output().unwrap());
-        while !waiter.is_finished() {
-            for descriptor in fs::read_dir(process.join("fd")).into_iter().flatten().flatten() {
-                let info = process.join("fdinfo").join(descriptor.file_name());
-                let (path, info) = (fs::read_link(descriptor.path()), fs::read_to_string(info));
-                let (Ok(path), Ok(info)) = (path, info) else { continue };
-                let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
-                let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
-                let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-                opened.extend(name.zip(flags));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        waiter.join().unwrap()
-    });
-    (output, opened)
-}
-
-/// O_DSYNC of include/uapi/asm-generic/fcntl.h; rustix's constant of that name has O_SYNC's bits.
-const DSYNC: u32 = 0o10000;
-
-/// A log that is overwritten, whose blocks have been written before, and files that grow: each with the flags that its database uses.
-fn commits_are_done_as_named(document: &Value, opened: &BTreeSet<(String, u32)>) {
-    for (name, direct) in [
-        ("commit, buffered append", false),
-        ("commit, growing file", false),
-        ("commit, direct overwrite", true),
-        ("commit, buffered overwrite", false),
-        ("commit, O_DSYNC overwrite", false),
-    ] {
-        for phase in phases(document, name) {
-            let cache = &phase["cache"];
-            assert_eq!((&cache["direct"], &cache["synchronised"]), (&direct.into(), &true.into()), "{name}");
-            if name.ends_with("overwrite") {
-                let unwritten = cache["unwritten"].as_f64();
-                assert!(unwritten.is_none_or(|share| share < 0.02), "{name}: {cache}");
-            }
-        }
-    }
-    let way = |flags: &u32| flags & (OFlags::DIRECT.bits() | DSYNC);
-    let with = |name: &str, flags: u32| {
-        opened.iter().any(|(found, all)| found.starts_with(name) && way(all) == flags)
-    };
-    assert!(with("commit-append", 0) && with("commit-growing", 0), "{opened:?}");
-    let mut grown = opened.iter().filter(|(name, _)| name.starts_with("commit-"));
-    assert!(grown.all(|(_, flags)| way(flags) == 0), "{opened:?}");
-    assert!(with("data", 0) && with("data", DSYNC), "overwritten: {opened:?}");
-}
 
 #[test]
 fn a_check_measures_every_layer_stores_it_and_leaves_nothing_behind() {
     let place = TestDirectory::new();
     // Time enough for all of it on a slow disk too.
     let arguments = ["--budget-time", "30s", "--budget-space", "256M", "--json"];
-    let (output, opened) = output_and_flags(&mut place.check(&place.data(), &arguments));
+    let (output, opened) = open_files::output_and_flags(&mut place.check(&place.data(), &arguments));
     let code = output.status.code().unwrap();
     assert!([0, 3, 4].contains(&code), "{code}: {}", stderr(&output));
     let document = json(&output);
-    commits_are_done_as_named(&document, &opened);
+    open_files::commits_are_done_as_named(&document, &opened);
     let fitness = document["verdict"]["fitness"].as_str().unwrap();
     assert_eq!(
         ["fit", "marginal", "unfit"].iter().position(|known| *known == fitness),

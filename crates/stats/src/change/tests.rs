@@ -1,6 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, Poisson};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A sum of twelve uniforms: standard normal enough.
@@ -27,24 +28,66 @@ fn shifts(changes: &[Change]) -> Vec<(f64, f64, f64)> {
     changes.iter().filter_map(shift).collect()
 }
 
+/// Series of each cell of a simulation. The figures in docs/statistics.md: IOLITE_SIMULATIONS=1000 and --release.
+fn simulations(otherwise: u64) -> u64 {
+    std::env::var("IOLITE_SIMULATIONS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(otherwise)
+}
+
+/// How many of a number of series raise an alarm of any kind, a level shift, a stall, and a period.
+fn alarms(series: impl Iterator<Item = Vec<(f64, f64)>>) -> [usize; 4] {
+    let mut alarms = [0; 4];
+    for series in series {
+        let found = changes(&series);
+        let any = |kind: fn(&Change) -> bool| usize::from(found.iter().any(kind));
+        let each = [
+            any(|_| true),
+            any(|change| matches!(change, Change::LevelShift { .. })),
+            any(|change| matches!(change, Change::Stall { .. })),
+            any(|change| matches!(change, Change::Periodic { .. })),
+        ];
+        alarms.iter_mut().zip(each).for_each(|(sum, one)| *sum += one);
+    }
+    alarms
+}
+
 #[test]
 fn stationary_noise_raises_few_alarms() {
-    // The figures in docs/statistics.md: IOLITE_SIMULATIONS=1000 and --release.
-    let runs = std::env::var("IOLITE_SIMULATIONS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(25);
+    let runs = simulations(25);
+    let lengths = [15, 30, 60, 120];
     for correlation in [0.0, 0.5, 0.9] {
-        let mut alarms = 0;
-        for (length, seed) in
-            [15, 30, 60, 120].into_iter().flat_map(|length| (0..runs).map(move |s| (length, s)))
-        {
-            alarms +=
-                usize::from(!changes(&noise(seed + 10_000 * length as u64, length, correlation)).is_empty());
-        }
-        println!("correlation {correlation}: {alarms} of {} series raise an alarm", 4 * runs);
-        assert!(
-            alarms as f64 <= 0.025 * 4.0 * runs as f64,
-            "correlation {correlation}: {alarms} of {}",
+        let each = lengths.into_iter().flat_map(|length| (0..runs).map(move |seed| (length, seed)));
+        let series = each.map(|(length, seed)| noise(seed + 10_000 * length as u64, length, correlation));
+        let [any, shifts, stalls, periods] = alarms(series);
+        let all = lengths.len() as u64 * runs;
+        println!(
+            "correlation {correlation}: {any} of {all} series raise an alarm (level shift {shifts}, stall {stalls}, period {periods})"
+        );
+        assert!(any as f64 <= 0.025 * all as f64, "correlation {correlation}: {any} of {all}");
+    }
+}
+
+/// Arrivals at random (Poisson), the noise that a device of few operations shows: 50 to an interval are just enough for a stall to
+/// be reported.
+#[test]
+fn operations_at_random_instants_raise_few_alarms() {
+    let runs = simulations(25);
+    for mean in [5.0, 50.0, 500.0] {
+        let series = (0..4 * runs).map(|seed| {
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let arrivals = Poisson::new(mean).unwrap();
+            (0..120).map(|_| (0.1, arrivals.sample(&mut rng))).collect()
+        });
+        let [any, shifts, stalls, periods] = alarms(series);
+        println!(
+            "{mean} operations an interval: {any} of {} series raise an alarm (level shift {shifts}, stall {stalls}, period {periods})",
             4 * runs
         );
+        assert!(
+            any as f64 <= 0.025 * 4.0 * runs as f64,
+            "{mean} operations an interval: {any} of {}",
+            4 * runs
+        );
+        assert_eq!(stalls, 0, "{mean} operations an interval");
     }
 }
 
