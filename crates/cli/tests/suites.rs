@@ -107,21 +107,19 @@ fn a_rehearsal_of_the_specification_that_is_killed_goes_on_where_it_was() {
     let name = name.as_str();
     let asked = ["pts", name, "--allow-overwrite", name];
     let rehearsal = ["--scale", "0.0001", "--max-rounds", "5", "--threads", "1", "--depth", "2", "--json"];
-    let asked = [&asked[..], &rehearsal[..]].concat();
-    let mut command = Command::new(IOLITE);
-    command.args(&asked).arg("--results").arg(place.results()).arg("--quiet");
-    let mut child = Killed(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
-    // Ten cells of a tenth of a second each, and the preconditioning.
-    place.wait_for_intervals(&mut child.0, 100);
-    child.0.kill().unwrap();
-    child.0.wait().unwrap();
-    let before: i64 = place.ask("SELECT count(*) FROM phase WHERE ending IS NOT NULL");
-    let output = suite(&place, &[&asked[..], &["--resume", "latest"]].concat());
+    // Of the demand tests two by two combinations instead of seven by seven.
+    let asked = [&asked[..], &rehearsal[..], &["--demand", "1,4"]].concat();
+    // Once in the rounds of the first test, once among the bursts of host idle recovery.
+    let first = killed_during(&place, &asked, "iops, round 1: 35 %%");
+    let resumed = [&asked[..], &["--resume", "latest"]].concat();
+    let before = killed_during(&place, &resumed, "host-idle-recovery, bursts after waits of 10 s%");
+    assert!(first > 1 && before > first, "{first}, then {before}");
+    let output = suite(&place, &resumed);
     let document = json(&output);
     assert_eq!(document["rehearsal"].as_bool(), Some(true));
     // Whether so short rounds are steady is chance; the exit code says it.
     let steady = document["steady"].as_bool().unwrap();
-    assert_eq!(output.status.code(), Some(if steady { 0 } else { 3 }), "{}", document["not_steady"]);
+    assert_eq!(output.status.code(), Some(if steady { 0 } else { 3 }), "{}", stderr(&output));
     let names: Vec<&str> =
         document["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
     // What was done before the kill is there once, and nothing of it was done again.
@@ -129,22 +127,67 @@ fn a_rehearsal_of_the_specification_that_is_killed_goes_on_where_it_was() {
     assert_eq!(unique.len(), names.len(), "{names:?}");
     assert!(before > 1 && names.len() as i64 > before, "{before} of {names:?}");
     assert_eq!(names[..2], ["iops: purge", "iops: precondition"]);
-    let sections = document["sections"].as_array().unwrap();
-    // IOPS, latency, five block sizes of the throughput test, write saturation.
-    assert_eq!(sections.len(), 8);
-    for section in &sections[..7] {
-        assert_eq!(section["rounds"].as_array().unwrap().len(), 5, "{section}");
-        assert!(section["window"].is_object() && section["purged"].as_bool().unwrap(), "{section}");
-    }
-    assert!(!sections[7]["rounds"].as_array().unwrap().is_empty(), "{:?}", sections[7]);
+    all_sections_are_complete(&document);
     timeline_does_not_overlap(&document);
     assert_eq!(document["resumed_from"]["phases"].as_i64(), Some(before));
     let text = String::from_utf8(suite_results(&place, &["show", "latest"]).stdout).unwrap();
-    for part in ["REHEARSAL", "latency (rehearsal)", "phases are from that run", "RESULT: ", "±", "cache: "]
-    {
+    for part in [
+        "REHEARSAL",
+        "latency (rehearsal)",
+        "phases are from that run",
+        "bursts after waits of 50 s",
+        "sequential writes after",
+        "max IOPS",
+        "RESULT: ",
+        "±",
+        "cache: ",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     another_device_is_not_resumed(&place, &memory, device, &asked);
+}
+
+/// Runs the tests until this phase has been begun, and kills them. Returns the number of phases of the latest run that had ended.
+fn killed_during(place: &TestDirectory, asked: &[&str], phase: &str) -> i64 {
+    let mut command = Command::new(IOLITE);
+    command.args(asked).arg("--results").arg(place.results()).arg("--quiet");
+    let mut child = Killed(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+    place.wait_for_phase(&mut child.0, phase);
+    child.0.kill().unwrap();
+    child.0.wait().unwrap();
+    let of_latest = "(SELECT run FROM phase ORDER BY rowid DESC LIMIT 1)";
+    place.ask(&format!("SELECT count(*) FROM phase WHERE ending IS NOT NULL AND run = {of_latest}"))
+}
+
+/// Every test of a drive that is not a hard disk, with what it consists of.
+fn all_sections_are_complete(document: &serde_json::Value) {
+    let sections = document["sections"].as_array().unwrap();
+    let named = |name: &str| sections.iter().find(|section| section["name"] == name).unwrap();
+    let count = |section: &serde_json::Value, list: &str| section[list].as_array().unwrap().len();
+    // IOPS, latency, five block sizes of the throughput test, write saturation, two of recovery, composite, two of demand.
+    assert_eq!(sections.len(), 13);
+    for section in sections {
+        assert!(section["purged"].as_bool().unwrap(), "{section}");
+        match section["name"].as_str().unwrap() {
+            "write-saturation" => assert!(count(section, "rounds") > 0, "{section}"),
+            "cross-stimulus-recovery" => assert_eq!(count(section, "rounds"), 0, "{section}"),
+            _ => assert!(count(section, "rounds") == 5 && section["window"].is_object(), "{section}"),
+        }
+    }
+    let recovery = named("host-idle-recovery");
+    assert_eq!(count(recovery, "stages"), 10);
+    for stage in recovery["stages"].as_array().unwrap().iter().step_by(2) {
+        // What the drive was given to recover is as long as asked for, and a little longer.
+        let wait = stage["wait_ns"].as_u64().unwrap();
+        let idle = stage["idle_ns"].as_u64();
+        assert!(stage["value"].as_f64().unwrap() > 0.0 && idle.is_none_or(|idle| idle >= wait), "{stage}");
+    }
+    assert_eq!(count(named("cross-stimulus-recovery"), "stages"), 3);
+    for name in ["demand-variation", "demand-intensity"] {
+        assert_eq!((count(named(name), "cells"), count(named(name), "operating_points")), (4, 3));
+        let max = &named(name)["operating_points"][0];
+        assert!(max["p50_ns"].as_u64() <= max["max_ns"].as_u64(), "{max}");
+    }
 }
 
 /// Each phase begins when the one before has ended.
@@ -174,7 +217,7 @@ fn another_device_is_not_resumed(
         return;
     }
     let _device = Loop(name);
-    let output = suite(place, &[asked, &["--size", "32MiB", "--resume", "latest"]].concat());
+    let output = suite(place, &[asked, &["--active-range", "32MiB", "--resume", "latest"]].concat());
     assert_eq!(output.status.code(), Some(2));
     let error = stderr(&output);
     assert!(
@@ -205,7 +248,7 @@ fn nothing_is_overwritten_that_was_not_named_twice_or_is_too_small() {
     assert!(error.contains("is overwritten") && error.contains("--allow-overwrite"), "{error}");
     let output = suite(&place, &["pts", path, "--allow-overwrite", "/dev/null"]);
     assert!(stderr(&output).contains("differs from the target"), "{}", stderr(&output));
-    let output = suite(&place, &["pts", path, "--size", "1MiB", "--allow-overwrite", path]);
+    let output = suite(&place, &["pts", path, "--active-range", "1MiB", "--allow-overwrite", path]);
     assert!(stderr(&output).contains("too small"), "{}", stderr(&output));
     assert!(std::fs::read(&file).unwrap().iter().all(|&byte| byte == 7));
     // A file of holes that has no space to be filled.
@@ -217,6 +260,101 @@ fn nothing_is_overwritten_that_was_not_named_twice_or_is_too_small() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("is sparse: writing it takes 8 TiB"), "{}", stderr(&output));
     assert!(std::fs::metadata(&sparse).unwrap().blocks() * 512 < 1 << 20);
+}
+
+#[test]
+fn a_class_is_a_range_and_what_cannot_be_switched_is_named() {
+    let place = TestDirectory::new();
+    let Some(device) = Loop::new(&place, 64 << 20) else { return };
+    let name = device.0.as_str();
+    let asked = [
+        "pts",
+        name,
+        "--allow-overwrite",
+        name,
+        "--scale",
+        "0.0001",
+        "--tests",
+        "composite",
+        "--max-rounds",
+        "5",
+    ];
+    let run = |more: &[&str]| suite(&place, &[&asked[..], more].concat());
+    let output = run(&["--class", "client", "--json"]);
+    let document = json(&output);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+    let terms = &document["terms"];
+    assert_eq!((terms["class"].as_str(), terms["span"].as_u64()), (Some("client"), Some(48 << 20)));
+    assert_eq!(
+        (terms["capacity"].as_u64(), &document["write_cache"]),
+        (Some(64 << 20), &serde_json::Value::Null)
+    );
+    let warnings = document["warnings"].to_string();
+    assert!(
+        warnings.contains("write cache of the class") && warnings.contains("only the kernel's view"),
+        "{warnings}"
+    );
+    // What was asked for by itself is refused, before anything is written.
+    for (more, part) in [
+        (["--write-cache", "off"], "only the kernel's view of it"),
+        (["--active-range", "0%"], "specify a whole percentage"),
+        (["--active-range", "101%"], "specify a whole percentage"),
+        (["--active-range", "1GiB"], "--active-range 1 GiB is larger than the target (64 MiB)"),
+        (["--demand", "0"], "0 is not in 1..=256"),
+    ] {
+        let output = run(&more);
+        assert_eq!(output.status.code(), Some(2), "{more:?}");
+        assert!(stderr(&output).contains(part), "{more:?}: {}", stderr(&output));
+    }
+    assert_eq!(place.ask::<i64>("SELECT count(*) FROM run"), 1);
+}
+
+#[test]
+fn a_purge_that_the_device_lacks_ends_the_run_with_the_remedy() {
+    let place = TestDirectory::new();
+    let Some(device) = Loop::new(&place, 64 << 20) else { return };
+    let name = device.0.as_str();
+    let asked = ["pts", name, "--allow-overwrite", name, "--scale", "0.0001", "--tests", "composite"];
+    for purge in ["secure-discard", "format", "sanitize"] {
+        let output = suite(&place, &[&asked[..], &["--purge", purge]].concat());
+        assert_eq!(output.status.code(), Some(1), "{purge}: {}", stderr(&output));
+        let error = stderr(&output);
+        assert!(error.contains(&format!("by {purge}; specify another --purge")), "{purge}: {error}");
+    }
+    let output = suite(&place, &[&asked[..], &["--purge", "none", "--max-rounds", "5", "--json"]].concat());
+    let document = json(&output);
+    assert_eq!(document["sections"][0]["purged"].as_bool(), Some(false));
+    assert!(document["warnings"].to_string().contains("erase it with its own command"), "{document}");
+    let file = place.data().join("data");
+    std::fs::write(&file, vec![7u8; 20 << 20]).unwrap();
+    let path = file.to_str().unwrap();
+    let output = suite(&place, &["pts", path, "--allow-overwrite", path, "--purge", "format"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("is a command of a device"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_hard_disk_is_measured_by_zones() {
+    let place = TestDirectory::new();
+    let file = place.data().join("data");
+    std::fs::write(&file, vec![7u8; 52 << 20]).unwrap();
+    let path = file.to_str().unwrap();
+    let asked = ["pts", path, "--allow-overwrite", path, "--class", "hard-disk", "--scale", "0.0001"];
+    let output = suite(&place, &[&asked[..], &["--json"]].concat());
+    let document = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let sections = document["sections"].as_array().unwrap();
+    assert_eq!((sections.len(), document["phases"].as_array().unwrap().len()), (2, 3 * 9 + 3 * 4));
+    let zones = &sections[1]["zones"];
+    assert_eq!(
+        (zones[2]["name"].as_str(), zones[2]["offset_bytes"].as_u64()),
+        (Some("inner"), Some(34 << 20))
+    );
+    let text = String::from_utf8(suite_results(&place, &["show", "latest"]).stdout).unwrap();
+    assert!(text.contains("middle") && !text.contains("erase it with its own command"), "{text}");
+    let output = suite(&place, &[&asked[..], &["--zones", "9"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("specify fewer --zones"), "{}", stderr(&output));
 }
 
 #[test]

@@ -13,9 +13,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iolite_model::RunId;
 use iolite_model::errno::ENOLCK;
+use iolite_model::{Overwrite, RunId};
 use iolite_sys::directory::Directory;
+use iolite_sys::file::Access;
 use iolite_sys::{file, pseudo};
 
 use crate::admit::{Admitted, Overwriting};
@@ -103,6 +104,16 @@ impl Scratch {
     /// Says which devices with data on them this run may overwrite; none, unless said.
     pub fn allow_overwriting(&mut self, overwriting: Overwriting) {
         self.admitted.overwriting = overwriting;
+    }
+
+    /// Opens an existing target to be overwritten as a whole, having made sure that it may be: not in use, and allowed to be
+    /// overwritten where it holds data.
+    ///
+    /// # Errors
+    /// It can't be opened, or may not be overwritten.
+    pub fn open_to_overwrite(&mut self, path: &Path) -> Result<File, EngineError> {
+        let access = Access { write: true, ..Access::default() };
+        Ok(self.admitted.open(path, Overwrite::Anything, access)?.0)
     }
 
     /// The targets that exist already and that this run may write to.

@@ -82,7 +82,10 @@ pub use phase::Task;
 pub use phase_task::{Layer, PhaseTask};
 pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Floor, Measure, Profile, Rate};
-pub use pts::{PtsCell, PtsDevice, PtsPhase, PtsResumed, PtsSection, PtsTerms, PtsTest};
+pub use pts::{
+    PtsCell, PtsClass, PtsDemand, PtsDevice, PtsPhase, PtsPoint, PtsPurge, PtsPurged, PtsResumed, PtsSection,
+    PtsStage, PtsStep, PtsTerms, PtsTest, PtsWriteCache, composite_sizes,
+};
 pub use ran::{DbOperation, DbTask};
 pub use reading::{Reading, ReadingKind, ReadingValue};
 pub use record::{

@@ -25,6 +25,7 @@ mod storage;
 mod sysfs;
 mod tracing;
 mod wear;
+mod write_cache;
 mod zeros;
 
 pub use beneath::storage_beneath;
@@ -47,3 +48,4 @@ pub use scheduler::{IoScheduler, IoSchedulerError};
 pub use storage::{rotational, storage, storage_of_target, volatile};
 pub use tracing::{BlockTrace, CacheStat, TraceError};
 pub use wear::wear;
+pub use write_cache::{WriteCache, WriteCacheError};

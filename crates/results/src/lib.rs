@@ -17,7 +17,10 @@ mod verification;
 
 pub use imported::Imported;
 pub use phase_detail::{PhaseDetail, ReadBack};
-pub use pts::{MAX_RANGE, MAX_RISE, PtsFigures, PtsProgress, PtsRounds, PtsWindow};
+pub use pts::{
+    MAX_POINT_RESPONSE, MAX_RANGE, MAX_RISE, PtsDemandFigures, PtsFigures, PtsProgress, PtsRounds,
+    PtsStageFigures, PtsWindow,
+};
 pub use readings::Readings;
 pub use request::RunRequest;
 pub use run::Run;

@@ -42,7 +42,10 @@ pub use layers::{Layers, LayersDatabase, LayersOptions};
 pub use phase_warnings::phase_warnings;
 pub use procedure::{Conclusions, CutShort, Nothing, Procedure, Step};
 pub use profiles::{BUILT_IN, ProfileError, built_in, parse};
-pub use pts::{Pts, PtsAccess, PtsError, PtsRequest, PtsTarget};
+pub use pts::{
+    Pts, PtsAccess, PtsError, PtsPreparation, PtsPurgeRequest, PtsRange, PtsRequest, PtsTarget,
+    PtsWriteCacheRequest,
+};
 pub use repeat::Repeat;
 pub use single::SingleStep;
 pub use stalls::{Outlier, StalledPhase, Stalls};

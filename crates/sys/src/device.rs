@@ -186,6 +186,11 @@ pub fn discards(number: Number) -> bool {
     queue(number, "discard_max_bytes").is_some_and(|largest| largest > 0)
 }
 
+/// Whether it is a partition of a disk.
+pub fn is_partition(number: Number) -> bool {
+    sys_directory(number).is_ok_and(|directory| directory.join("partition").exists())
+}
+
 /// Whether completions of this file's device can be polled for; `None` where that is not reported, as with file systems over
 /// several devices.
 pub(crate) fn polls(file: &File) -> io::Result<Option<bool>> {

@@ -1,4 +1,8 @@
-//! The health log of an NVMe drive (NVM Express Base Specification, "SMART / Health Information").
+//! Admin commands of NVMe drives (NVM Express Base Specification): the health log ("SMART / Health Information"), and in modules
+//! of their own what erases a drive and its write cache.
+
+pub mod purge;
+pub mod write_cache;
 
 use std::fs::File;
 use std::io;
@@ -33,7 +37,8 @@ struct Command {
     metadata_length: u32,
     data_length: u32,
     cdw10: u32,
-    rest: [u32; 5],
+    cdw11: u32,
+    rest: [u32; 4],
     timeout_ms: u32,
     result: u32,
 }
@@ -56,25 +61,43 @@ pub struct Health {
 /// # Errors
 /// `ENOTTY` where it is no NVMe drive, `EACCES` without the right to (CAP_SYS_ADMIN), the drive's.
 pub fn health(file: &File) -> io::Result<Health> {
+    log_page(file, HEALTH, "its health log").map(|log| parse(&log))
+}
+
+/// Reads a log page.
+fn log_page(file: &File, page: u32, what: &str) -> io::Result<[u8; LENGTH]> {
     let mut log = [0_u8; LENGTH];
-    let mut command = Command {
+    let command = Command {
         opcode: GET_LOG_PAGE,
         namespace: u32::MAX,
-        address: log.as_mut_ptr() as u64,
-        data_length: LENGTH as u32,
         // The number of dwords less one stands in the upper half.
-        cdw10: ((LENGTH as u32 / 4 - 1) << 16) | HEALTH,
+        cdw10: ((LENGTH as u32 / 4 - 1) << 16) | page,
         timeout_ms: TIMEOUT_MS,
         ..Command::default()
     };
+    submit(file, command, &mut log, what)?;
+    Ok(log)
+}
+
+/// Submits an admin command to the drive that `file` is a device of, waits for it, and returns its result. What the drive sends
+/// is in `data`, which is empty for commands without.
+///
+/// # Errors
+/// `ENOTTY` where it is no NVMe drive, `EACCES` without the right to (CAP_SYS_ADMIN); `what` is refused by the drive.
+fn submit(file: &File, command: Command, data: &mut [u8], what: &str) -> io::Result<u32> {
+    let mut command = Command {
+        address: if data.is_empty() { 0 } else { data.as_mut_ptr() as u64 },
+        data_length: data.len() as u32,
+        ..command
+    };
     // SAFETY: NVME_IOCTL_ADMIN_CMD reads and writes one nvme_passthru_cmd (72 bytes, as `Command`) at the pointer, and lets
-    // the drive write `data_length` bytes to `address`, which is `log`; both outlive the call, which keeps neither.
+    // the drive write `data_length` bytes to `address`, which is `data`; both outlive the call, which keeps neither.
     let done = unsafe { libc::ioctl(file.as_raw_fd(), ADMIN_COMMAND as _, &raw mut command) };
     match done {
-        0 => Ok(parse(&log)),
+        0 => Ok(command.result),
         -1 => Err(io::Error::last_os_error()),
         // Other than 0 it is the status of the drive itself.
-        status => Err(io::Error::other(format!("the drive refuses its health log (status {status:#x})"))),
+        status => Err(io::Error::other(format!("the drive refuses {what} (status {status:#x})"))),
     }
 }
 

@@ -11,6 +11,20 @@ use crate::device;
 /// `BLKDISCARD` of linux/fs.h: takes the first byte and the number of bytes.
 const BLKDISCARD: ioctl::Opcode = ioctl::opcode::none(0x12, 119);
 
+/// `BLKSECDISCARD` of linux/fs.h: as BLKDISCARD.
+const BLKSECDISCARD: ioctl::Opcode = ioctl::opcode::none(0x12, 125);
+
+/// Discards `length` bytes at `offset` of a block device and has their data erased; waits until the device has done it.
+///
+/// # Errors
+/// `EOPNOTSUPP` for a device that cannot, as most; else as [`Trim::trim`] of a device.
+pub fn secure_discard(file: &File, offset: u64, length: u64) -> io::Result<()> {
+    // SAFETY: BLKSECDISCARD reads two u64, the first byte and the length, from the pointer it is given (block/ioctl.c,
+    // blk_ioctl_secure_erase), and keeps none.
+    unsafe { ioctl::ioctl(file, Setter::<BLKSECDISCARD, [u64; 2]>::new([offset, length])) }?;
+    Ok(())
+}
+
 /// How the blocks of a file or device are given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trim {
@@ -90,6 +104,18 @@ mod tests {
     fn only_files_and_block_devices_have_blocks() {
         let null = File::open("/dev/null").unwrap();
         assert_eq!(Trim::of(&null).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_device_without_secure_discard_keeps_its_data() {
+        let Some(device) = LoopDevice::new(8 << 20) else { return };
+        let file = device.open();
+        file.write_all_at(&[7; 4096], 0).unwrap();
+        file.sync_all().unwrap();
+        assert_eq!(secure_discard(&file, 0, 4096).unwrap_err().raw_os_error(), Some(libc::EOPNOTSUPP));
+        let mut read = [0; 4096];
+        file.read_exact_at(&mut read, 0).unwrap();
+        assert_eq!(read, [7; 4096]);
     }
 
     #[test]

@@ -72,11 +72,29 @@ impl TestDirectory {
         }
     }
 
+    /// Waits until the latest run has begun a phase with such a name (LIKE); the child must not end before.
+    pub(crate) fn wait_for_phase(&self, child: &mut Child, name: &str) {
+        let deadline = Instant::now() + Duration::from_secs(300);
+        let name = name.replace('\'', "''");
+        let sql = format!(
+            "SELECT count(*) FROM phase WHERE name LIKE '{name}' AND run = (SELECT run FROM phase ORDER BY rowid DESC LIMIT 1)"
+        );
+        while !self.results().exists() || self.count(&sql) == 0 {
+            assert!(child.try_wait().unwrap().is_none(), "the run ended before {name} began");
+            assert!(Instant::now() < deadline, "{name} has not begun");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     fn count_intervals(&self) -> i64 {
+        self.count("SELECT count(*) FROM interval")
+    }
+
+    fn count(&self, sql: &str) -> i64 {
         let count = || {
             let database = rusqlite::Connection::open(self.results())?;
             database.busy_timeout(Duration::from_secs(5))?;
-            database.query_row("SELECT count(*) FROM interval", [], |row| row.get(0))
+            database.query_row(sql, [], |row| row.get(0))
         };
         // Until the program has created its tables there is nothing to count.
         count().unwrap_or_default()

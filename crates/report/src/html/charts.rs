@@ -20,7 +20,15 @@ const OF_OPERATIONS: [PlotKind; 8] = [
 ];
 
 /// Charts of SNIA's specification, before all others: a run of it is about them.
-const OF_PTS: [PlotKind; 3] = [PlotKind::PtsConvergence, PlotKind::PtsVerification, PlotKind::PtsSaturation];
+const OF_PTS: [PlotKind; 7] = [
+    PlotKind::PtsConvergence,
+    PlotKind::PtsVerification,
+    PlotKind::PtsSaturation,
+    PlotKind::PtsRecovery,
+    PlotKind::PtsDemand,
+    PlotKind::PtsHistogram,
+    PlotKind::PtsZones,
+];
 
 /// Charts of several runs.
 const OF_RUNS: [PlotKind; 2] = [PlotKind::Compare, PlotKind::Trend];

@@ -38,11 +38,15 @@ pub enum PlotKind {
     PtsConvergence,
     PtsVerification,
     PtsSaturation,
+    PtsRecovery,
+    PtsDemand,
+    PtsHistogram,
+    PtsZones,
 }
 
 impl PlotKind {
     /// Every kind with its name, as typed and in pages, and what it shows.
-    pub const ALL: [(PlotKind, &'static str, &'static str); 18] = [
+    pub const ALL: [(PlotKind, &'static str, &'static str); 22] = [
         (PlotKind::Timeline, "timeline", "Operations per second and mean response time over time"),
         (PlotKind::Histogram, "histogram", "Share of the operations by response time"),
         (PlotKind::Cdf, "cdf", "Response time by percentile"),
@@ -105,6 +109,22 @@ impl PlotKind {
             "pts-saturation",
             "`iolite pts`: write saturation, rate and response time over time",
         ),
+        (
+            PlotKind::PtsRecovery,
+            "pts-recovery",
+            "`iolite pts`: host idle recovery and cross-stimulus recovery over the time of writing",
+        ),
+        (
+            PlotKind::PtsDemand,
+            "pts-demand",
+            "`iolite pts`: demand variation and intensity, rate and response time by operations in flight",
+        ),
+        (
+            PlotKind::PtsHistogram,
+            "pts-histogram",
+            "`iolite pts`: response times at the operating points with the highest, middle and lowest rate",
+        ),
+        (PlotKind::PtsZones, "pts-zones", "`iolite pts`: rate and throughput by zone of a hard disk"),
     ];
 
     /// As typed and in pages: `timeline`, `histogram`.
@@ -167,9 +187,13 @@ fn recorded(runs: &[Run], kind: PlotKind) -> Option<Drawn> {
         PlotKind::Pressure => readings::pressure(runs),
         PlotKind::Memory => readings::memory(runs),
         PlotKind::Waits => waits::waits(runs),
-        PlotKind::PtsConvergence => pts::convergence(runs),
-        PlotKind::PtsVerification => pts::verification(runs),
-        PlotKind::PtsSaturation => pts::saturation(runs),
+        PlotKind::PtsConvergence => pts::steady::convergence(runs),
+        PlotKind::PtsVerification => pts::steady::verification(runs),
+        PlotKind::PtsSaturation => pts::steady::saturation(runs),
+        PlotKind::PtsRecovery => pts::recovery::recovery(runs),
+        PlotKind::PtsDemand => pts::demand::demand(runs),
+        PlotKind::PtsHistogram => pts::demand::histogram(runs),
+        PlotKind::PtsZones => pts::zones::zones(runs),
         _ => return None,
     })
 }

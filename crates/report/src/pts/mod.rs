@@ -11,14 +11,21 @@
 //! | `not_steady` | names of the sections that have not |
 //! | `resumed_from` | null, or the run that this one continues: `run`, `phases` (number of its phases in this run), `idle` (ns between both) |
 //! | `terms` | what was asked for; sizes in bytes, times in nanoseconds |
-//! | `sections` | list: `name`, `unit`, `rounds` (the tracked figure of each), `purged`, `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`), `cells` (list, means over the window: `read_percent`, `block_bytes`, `value`, `interval` over the window's rounds, `max_response_ns`, `cache` of each round)) |
+//! | `write_cache` | null, or the drive's write cache: `device`, `by` (what was switched), `before` and `during` (whether it was on) |
+//! | `sections` | list: `name`, `unit`, `rounds` (the tracked figure of each; of tests by zone, of each zone), `purged`, `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`), `cells` (list, means over the window: `read_percent`, `block_bytes` (of the composite workload the largest), `threads` and `depth` (null where they are not varied), `value`, `interval` over the window's rounds, `mean_response_ns`, `max_response_ns`, `bytes_per_second`, `cache` of each round), `stages`, `operating_points`, `zones` |
+//! | `sections[].stages` | list, of recovery tests: `name`, `steps` (number), `value`, `interval` over the steps, `first`, `last`, `ratio` (to the writes before), `wait_ns` and `idle_ns` (asked for and measured), `mean_response_ns`, `max_response_ns` |
+//! | `sections[].operating_points` | list, of tests that vary the demand: `name`, `threads`, `depth`, `operations_per_second`, `p50_ns`, `p99_ns`, `p999_ns`, `p99999_ns`, `max_ns`; a percentile is null where less than one operation is beyond it |
+//! | `sections[].zones` | list, of tests by zone: `zone`, `name`, `offset_bytes`, `length_bytes`, `cells` (`read_percent`, `block_bytes`, `value`) |
 //! | `run`, `calibration`, `phases`, `warnings`, `ending` | as in a run |
 
+mod demand;
+mod stages;
 #[cfg(test)]
 mod tests;
 mod window;
+mod zones;
 
-use iolite_model::{Bytes, Iops, Nanos, PtsPhase, PtsResumed, PtsSection, PtsTerms, PtsTest};
+use iolite_model::{Bytes, Iops, Nanos, PtsPurge, PtsResumed, PtsSection, PtsTerms, PtsTest, PtsWriteCache};
 use iolite_results::{MAX_RANGE, MAX_RISE, PtsProgress, PtsRounds, PtsWindow, Run};
 use serde_json::{Value, json};
 
@@ -42,6 +49,7 @@ pub(crate) fn text(run: &Run, terms: &PtsTerms, style: Style) -> String {
     let mut header = styler.paint(Emphasis::Strong, &title) + "\n";
     header += &machine::describe(&run.info, run.calibration.as_ref(), styler);
     header += &settings(terms, styler);
+    header += &run.concluded().last().map_or_else(String::new, |cache| write_cache(&cache, styler));
     header += &run.concluded().last().map_or_else(String::new, |resumed| resumed_from(&resumed, styler));
     let progress = PtsProgress::of(run, terms);
     let sections = terms.sections().into_iter().map(|section| text_of(&progress, terms, section, styler));
@@ -54,10 +62,16 @@ pub(crate) fn text(run: &Run, terms: &PtsTerms, style: Style) -> String {
 }
 
 fn settings(terms: &PtsTerms, styler: Styler) -> String {
-    let purge =
-        if terms.purges { "purged by discarding all blocks" } else { "not purged: discard is not supported" };
+    let purge = match terms.purge {
+        Some(PtsPurge::Discard) => "purged by discarding all blocks",
+        Some(PtsPurge::SecureDiscard) => "purged by secure discard of all blocks",
+        Some(PtsPurge::Format) => "purged by NVMe format",
+        Some(PtsPurge::Sanitize) => "purged by NVMe sanitize",
+        None => "not purged",
+    };
+    let class = terms.class.map(|class| format!("class {}, ", class.name())).unwrap_or_default();
     let text = format!(
-        "active range {}, {} threads with {} outstanding operations each, {} per cell and round, window of {} \
+        "{class}active range {}, {} threads with {} outstanding operations each, {} per cell and round, window of {} \
          rounds, at most {}; {purge}",
         terms.span, terms.threads, terms.depth, terms.cell, terms.window, terms.max_rounds
     );
@@ -68,6 +82,14 @@ fn settings(terms: &PtsTerms, styler: Styler) -> String {
         out += &(styler.paint(Emphasis::Caution, &styler.clean(text)) + "\n");
     }
     out
+}
+
+/// The drive's write cache during the run.
+fn write_cache(cache: &PtsWriteCache, styler: Styler) -> String {
+    let named = |on: bool| if on { "on" } else { "off" };
+    let PtsWriteCache { device, by, before, during } = cache;
+    let text = format!("{} during the tests, {} before: {by} of {device}", named(*during), named(*before));
+    machine::line(styler, "write cache", text)
 }
 
 /// The run that this one continues.
@@ -92,25 +114,34 @@ fn result(progress: &PtsProgress<'_>, styler: Styler) -> String {
 }
 
 fn text_of(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection, styler: Styler) -> String {
+    let test = section.test;
     let rounds = progress.rounds(section);
     let mut out = styler.paint(Emphasis::Strong, &section.name()) + rehearsal(terms) + "\n";
+    if test == PtsTest::CrossStimulusRecovery {
+        return out + &stages::text(progress, terms, section, styler);
+    }
     if rounds.values.is_empty() {
         return out + "  no complete round\n";
     }
+    if test.is_by_zone() {
+        return out + &zones::text(progress, terms, section, styler);
+    }
     out += &convergence(section, &rounds, styler);
-    if section.test == PtsTest::WriteSaturation {
+    if test == PtsTest::WriteSaturation {
         let written = Bytes(progress.written(section, rounds.values.len()));
         let line = format!("written {written} of the {} that end the test", terms.saturated());
         return out + &styler.item("  ", 2, line);
     }
-    match rounds.window {
-        Some(window) => {
-            out += &verification(terms, window, styler);
-            out += &window::tables(progress, terms, section, window, styler);
-        }
-        None => out += &styler.item("  ", 2, format!("fewer rounds than the window of {}", terms.window)),
+    let Some(window) = rounds.window else {
+        return out + &styler.item("  ", 2, format!("fewer rounds than the window of {}", terms.window));
+    };
+    out += &verification(terms, window, styler);
+    out + &match test {
+        PtsTest::HostIdleRecovery => stages::text(progress, terms, section, styler),
+        test if test.is_by_demand() => demand::text(progress, terms, section, styler),
+        PtsTest::Composite => demand::composite(progress, terms, section, styler),
+        _ => window::tables(progress, terms, section, window, styler),
     }
-    out
 }
 
 fn rehearsal(terms: &PtsTerms) -> &'static str {
@@ -120,9 +151,9 @@ fn rehearsal(terms: &PtsTerms) -> &'static str {
 /// A figure with its unit.
 fn figure(test: PtsTest, value: f64) -> String {
     match test {
-        PtsTest::Iops | PtsTest::WriteSaturation => format!("{} IOPS", Iops(value)),
         PtsTest::Latency => Nanos(value as u64).to_string(),
-        PtsTest::Throughput => format!("{}/s", Bytes(value as u64)),
+        test if test.is_throughput() => format!("{}/s", Bytes(value as u64)),
+        _ => format!("{} IOPS", Iops(value)),
     }
 }
 
@@ -154,9 +185,9 @@ fn verification(terms: &PtsTerms, window: PtsWindow, styler: Styler) -> String {
 
 fn unit(test: PtsTest) -> &'static str {
     match test {
-        PtsTest::Iops | PtsTest::WriteSaturation => "operations per second",
         PtsTest::Latency => "mean response time",
-        PtsTest::Throughput => "MiB per second",
+        test if test.is_throughput() => "MiB per second",
+        _ => "operations per second",
     }
 }
 
@@ -169,6 +200,7 @@ pub(crate) fn json(run: &Run, terms: &PtsTerms) -> Value {
         "rehearsal": terms.is_rehearsal(),
         "steady": progress.unsteady().is_empty(),
         "not_steady": progress.unsteady().iter().map(|section| section.name()).collect::<Vec<_>>(),
+        "write_cache": run.concluded::<PtsWriteCache>().last(),
         "resumed_from": run.concluded::<PtsResumed>().last(),
         "terms": terms,
         "sections": sections.iter().map(|section| json_of(&progress, terms, *section)).collect::<Vec<_>>(),
@@ -197,23 +229,30 @@ fn json_of(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection) ->
         Some(json!({
             "read_percent": cell.read_percent,
             "block_bytes": cell.block.0,
+            "threads": cell.demand.map(|demand| demand.threads),
+            "depth": cell.demand.map(|demand| demand.depth),
             "value": figures.mean,
             "interval": figures.interval.as_ref().map(shared::estimate),
+            "bytes_per_second": figures.bytes_per_second,
+            "mean_response_ns": figures.response,
             "max_response_ns": figures.max.0,
             "cache": figures.stamps.iter().map(ToString::to_string).collect::<Vec<_>>(),
         }))
     });
     let unit = match section.test {
-        PtsTest::Iops | PtsTest::WriteSaturation => "operations_per_second",
         PtsTest::Latency => "nanoseconds",
-        PtsTest::Throughput => "bytes_per_second",
+        test if test.is_throughput() => "bytes_per_second",
+        _ => "operations_per_second",
     };
     json!({
         "name": section.name(),
         "unit": unit,
-        "purged": progress.phase(section, PtsPhase::Purge).is_some(),
+        "purged": progress.is_purged(section),
         "rounds": rounds.values,
         "window": window,
         "cells": cells.collect::<Vec<_>>(),
+        "stages": stages::json(progress, terms, section),
+        "operating_points": demand::json(progress, section),
+        "zones": zones::json(progress, terms, section),
     })
 }

@@ -1,4 +1,7 @@
-use iolite_model::{Access, Concluded, Ending, Mix, OpKind, PtsCell, PtsDevice, RunId};
+use iolite_model::{
+    Access, Concluded, Ending, Mix, OpKind, PtsCell, PtsClass, PtsDevice, PtsPhase, PtsPoint, PtsStage,
+    PtsStep, RunId,
+};
 use iolite_results::RunRequest;
 
 use super::*;
@@ -8,8 +11,10 @@ use crate::synthetic;
 fn terms(scale: f64) -> PtsTerms {
     PtsTerms {
         target: "/dev/nvme0n1".into(),
+        class: None,
         span: Bytes::GIB,
-        tests: PtsTest::ALL.to_vec(),
+        capacity: Bytes::GIB,
+        tests: PtsTest::ALL[..4].to_vec(),
         scale,
         cell: Nanos(60_000_000_000),
         max_rounds: 6,
@@ -17,8 +22,12 @@ fn terms(scale: f64) -> PtsTerms {
         blocks: vec![Bytes(65_536), Bytes(4096)],
         threads: 2,
         depth: 16,
-        purges: true,
+        demand: vec![4, 1],
+        zones: 3,
+        purge: Some(PtsPurge::Discard),
+        write_cache: None,
         saturation: Nanos(86_400_000_000_000),
+        logical_block: Bytes(4096),
         device: PtsDevice::default(),
     }
 }
@@ -140,4 +149,139 @@ fn a_rehearsal_is_marked_in_text_plots_and_page() {
         assert!(page.contains(&format!("data-kind=\"{kind}\"")), "{kind}");
     }
     assert!(!crate::html::page(&[run(1.0)]).contains("Rehearsal at scale"));
+}
+
+/// Recovery, demand and composite tests, of which each figure is known: 1000 a second for each thread, and twice that in bursts
+/// after waits; large writes of 1000 MiB a second before the small ones and of 500 MiB a second after them.
+fn recovered(class: Option<PtsClass>) -> (Run, PtsTerms) {
+    use PtsTest::{
+        Composite, CrossStimulusRecovery, DemandIntensity, DemandVariation, HostIdleRecovery, ZoneIops,
+        ZoneThroughput,
+    };
+    let tests = [
+        HostIdleRecovery,
+        CrossStimulusRecovery,
+        Composite,
+        DemandVariation,
+        DemandIntensity,
+        ZoneIops,
+        ZoneThroughput,
+    ];
+    // Half an hour for a cell, so that stages are short.
+    let cell = Nanos(1800 * Nanos::SECOND.0);
+    let terms = PtsTerms {
+        tests: tests.to_vec(),
+        class,
+        cell,
+        max_rounds: 5,
+        blocks: [1 << 20, 65_536, 8192, 4096].map(Bytes).to_vec(),
+        ..terms(1.0)
+    };
+    let mut run = Run::new(synthetic::run());
+    run.conclusions.push(Concluded::of(&RunRequest::new("pts", "/dev/nvme0n1")));
+    run.conclusions.push(Concluded::of(&terms));
+    let mut push = |name: &str, rate: f64, bytes: u64| {
+        let index = u32::try_from(run.phases.len()).unwrap();
+        let task = synthetic::file(name, Mix::Write, Access::Random, bytes, 32);
+        run.phases.push(synthetic::phase(index, task, &[(OpKind::Write, rate, 1e6, bytes, 0)]));
+    };
+    for section in terms.sections() {
+        for round in 1..=terms.rounds(section) {
+            for cell in terms.cells(section, round) {
+                let threads = cell.demand.map_or(1.0, |demand| f64::from(demand.threads));
+                let zone = if section.test.is_by_zone() { 4.0 - f64::from(round) } else { 1.0 };
+                push(&section.phase(PtsPhase::Cell(cell)), 1000.0 * threads * zone, cell.block.0);
+            }
+        }
+        for (stage, steps) in terms.stages(section) {
+            for number in 1..=steps.min(3) {
+                let (rate, bytes) = match stage {
+                    PtsStage::Bursts(_) => (2000.0, 4096),
+                    PtsStage::SequentialBefore => (1000.0, 1 << 20),
+                    PtsStage::SequentialAfter => (500.0, 1 << 20),
+                    _ => (1000.0, 4096),
+                };
+                push(&section.phase(PtsPhase::Step(PtsStep { stage, number })), rate, bytes);
+            }
+        }
+    }
+    run.ending = Some(Ending::Completed);
+    (run, terms)
+}
+
+#[test]
+fn recovery_and_demand_are_compared_with_what_was_before() {
+    let (run, terms) = recovered(Some(PtsClass::Client));
+    let shown = text(&run, &terms, style());
+    assert!(shown.contains("class client, active range 1 GiB"), "{shown}");
+    for (from, to) in [
+        ("host-idle-recovery", "cross-stimulus-recovery"),
+        ("cross-stimulus-recovery", "composite"),
+        ("composite", "demand-variation"),
+        ("demand-intensity", "zone-iops"),
+        ("zone-iops", "zone-throughput"),
+    ] {
+        insta::assert_snapshot!(from, of_test(&shown, from, to));
+    }
+}
+
+#[test]
+fn stages_points_and_zones_are_in_the_document() {
+    let (run, terms) = recovered(None);
+    let document = json(&run, &terms);
+    let section = |name: &str| {
+        let sections = document["sections"].as_array().unwrap();
+        sections.iter().find(|section| section["name"] == name).unwrap().clone()
+    };
+    let near = |value: &Value, expected: f64| {
+        let value = value.as_f64().unwrap();
+        assert!((value / expected - 1.0).abs() < 0.02, "{value}, not {expected}");
+    };
+    let idle = section("host-idle-recovery");
+    assert_eq!(idle["stages"].as_array().unwrap().len(), 10);
+    let burst = &idle["stages"][0];
+    near(&burst["ratio"], 2.0);
+    assert_eq!((burst["wait_ns"].as_u64(), burst["steps"].as_u64()), (Some(5_000_000_000), Some(3)));
+    near(&section("cross-stimulus-recovery")["stages"][2]["ratio"], 0.5);
+    let demand = section("demand-intensity");
+    assert_eq!(demand["cells"].as_array().unwrap().len(), 4);
+    let points = demand["operating_points"].as_array().unwrap();
+    // The highest rate takes 4 threads; of equal rates, the smaller queue depth.
+    assert_eq!(
+        (points[0]["name"].as_str(), points[0]["threads"].as_u64(), points[0]["depth"].as_u64()),
+        (Some(PtsPoint::Max.name()), Some(4), Some(1))
+    );
+    let zones = section("zone-iops");
+    assert_eq!(zones["zones"][2]["name"], "inner");
+    near(&zones["zones"][0]["cells"][0]["value"], 3000.0);
+    near(&zones["zones"][2]["cells"][0]["value"], 1000.0);
+    assert_eq!(section("composite")["stages"], json!([]));
+}
+
+#[test]
+fn recovery_demand_and_zones_have_their_plots() {
+    let runs = [recovered(None).0];
+    let drawn = |kind| chart(&runs, kind).unwrap();
+    let recovery = drawn(PlotKind::PtsRecovery);
+    // Five waits with bursts and continuous writes; three stages.
+    assert_eq!((recovery.panels.len(), recovery.series.len()), (4, 2 * 5 + 3));
+    let demand = drawn(PlotKind::PtsDemand);
+    assert_eq!((demand.panels.len(), demand.series.len()), (4, 2 * 2));
+    assert_eq!(demand.series[0].name, "demand-variation, 4 threads");
+    // Queue depths 1 and 4 of 4 threads.
+    let flight: Vec<f64> = demand.panels[0].lines[0][0].iter().map(|point| point.0).collect();
+    assert_eq!(flight, [4.0, 16.0]);
+    let histogram = drawn(PlotKind::PtsHistogram);
+    assert_eq!((histogram.panels.len(), histogram.series.len()), (2, 2 * 3));
+    let shares: f64 = histogram.panels[0].lines[0][0].iter().map(|point| point.1).sum();
+    assert!((shares - 100.0).abs() < 1e-6, "{shares}");
+    let zones = drawn(PlotKind::PtsZones);
+    assert_eq!((zones.panels.len(), zones.series.len()), (2, 2 * 3 + 2 * 2));
+    let convergence = drawn(PlotKind::PtsConvergence);
+    assert_eq!((convergence.panels.len(), convergence.series.len()), (1, 4));
+    assert!(chart(&[run(1.0)], PlotKind::PtsRecovery).is_err(), "none was measured");
+    let page = crate::html::page(&runs);
+    for kind in ["pts-recovery", "pts-demand", "pts-histogram", "pts-zones"] {
+        assert!(page.contains(&format!("data-kind=\"{kind}\"")), "{kind}");
+    }
 }

@@ -26,7 +26,7 @@ pub(super) fn tables(
     let test = section.test;
     let blocks = blocks(terms, section);
     let figures = |block: Bytes, read_percent: u8| {
-        progress.figures(section, window, PtsCell { round: window.last, read_percent, block })
+        progress.figures(section, window, PtsCell { round: window.last, read_percent, block, demand: None })
     };
     let mean = |found: &PtsFigures| {
         let interval = found.interval.as_ref().map(|interval| percent(interval.relative_half_width()));
@@ -77,13 +77,13 @@ fn grid(
 }
 
 /// An interval beside its value.
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent < 999.5 { format!("±{percent:.0}%") } else { "±>999%".to_owned() }
 }
 
 /// Values with their numbers, the most frequent first; without a number where there is only one value.
-fn counted(values: impl Iterator<Item = String>) -> String {
+pub(super) fn counted(values: impl Iterator<Item = String>) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     values.for_each(|value| *counts.entry(value).or_default() += 1);
     let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
@@ -98,10 +98,11 @@ fn counted(values: impl Iterator<Item = String>) -> String {
     }
 }
 
-fn short(test: PtsTest, value: f64) -> String {
+/// A figure without its unit.
+pub(super) fn short(test: PtsTest, value: f64) -> String {
     match test {
-        PtsTest::Throughput => table::mebibytes(value),
         PtsTest::Latency => Nanos(value as u64).to_string(),
-        PtsTest::Iops | PtsTest::WriteSaturation => Iops(value).to_string(),
+        test if test.is_throughput() => table::mebibytes(value),
+        _ => Iops(value).to_string(),
     }
 }

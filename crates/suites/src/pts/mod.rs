@@ -4,21 +4,32 @@
 //! The procedure keeps nothing: where it is follows from the phases that the run has completed, so that a run which was cut short
 //! goes on at the cell where it was.
 
+mod steps;
 mod tasks;
 mod terms;
 
 use iolite_model::{
-    Bytes, Concluded, Nanos, PtsPhase, PtsSection, PtsTerms, PtsTest, Task, Warning, WritePlan,
+    Bytes, Concluded, Nanos, PtsDemand, PtsPhase, PtsPurge, PtsSection, PtsStage, PtsStep, PtsTerms, PtsTest,
+    Task, Warning, WritePlan,
 };
 use iolite_results::{PtsProgress, Run};
 
-use crate::procedure::{Conclusions, Nothing, Procedure, Step};
+use crate::procedure::{Conclusions, Procedure, Step};
 
 pub use tasks::PtsAccess;
-pub use terms::{PtsError, PtsRequest, PtsTarget};
+pub use terms::{PtsError, PtsPurgeRequest, PtsRange, PtsRequest, PtsTarget, PtsWriteCacheRequest};
 
 /// Bytes per second of a purge that are assumed for the plan: discards are faster than writes, how much differs by device.
 const PURGE: Bytes = Bytes(2 << 30);
+
+/// A purge by a command of the device, which is no phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PtsPreparation {
+    /// The section before which it is done.
+    pub section: PtsSection,
+    /// The command.
+    pub purge: PtsPurge,
+}
 
 /// The tests as a procedure.
 #[derive(Debug, Clone)]
@@ -41,26 +52,20 @@ impl Pts {
         terms::left_out(terms, is_device)
     }
 
-    /// What the tests write at most: the preconditioning, the write saturation, and rounds for as long as they may last, without
-    /// what is only read in them.
+    /// What the tests write at most: the preconditioning, the write saturation, and rounds and stages for as long as they may last,
+    /// without what is only read in them.
     pub fn writes(terms: &PtsTerms) -> WritePlan {
-        let of_time = |section: &PtsSection| {
-            let cells = terms.cells(*section, 1);
-            let writing = |read_percent: u8| 1.0 - f64::from(read_percent) / 100.0;
-            let round: f64 =
-                cells.iter().map(|cell| writing(cell.read_percent) * terms.cell.as_secs_f64()).sum();
-            round * f64::from(terms.max_rounds)
-        };
-        let (saturation, rounds): (Vec<PtsSection>, Vec<PtsSection>) =
-            terms.sections().into_iter().partition(|section| section.test == PtsTest::WriteSaturation);
-        let saturated = if saturation.is_empty() { 0 } else { terms.saturated().0 };
-        let purges = if terms.purges { terms.sections().len() } else { 0 };
+        let sections = terms.sections();
+        let is_saturated = sections.iter().any(|section| section.test == PtsTest::WriteSaturation);
+        let saturated = if is_saturated { terms.saturated().0 } else { 0 };
+        let is_purged = |section: &&PtsSection| terms.purge.is_some() && section.test.is_purged();
+        let purges = sections.iter().filter(is_purged).count();
         let at = |bytes: f64, rate: Bytes| Nanos::from_secs_f64(bytes / rate.0 as f64).0;
         let preconditioned = at(terms.preconditioning().0 as f64, WritePlan::ASSUMED);
         let purged = at(terms.span.0 as f64 * purges as f64, PURGE);
         WritePlan {
             bytes: Bytes(terms.preconditioning().0.saturating_add(saturated)),
-            timed: Nanos::from_secs_f64(rounds.iter().map(of_time).sum()),
+            timed: Nanos::from_secs_f64(sections.iter().map(|section| writing(terms, *section)).sum()),
             duration: Nanos(terms.longest().0.saturating_add(preconditioned).saturating_add(purged)),
             ..WritePlan::default()
         }
@@ -71,16 +76,33 @@ impl Pts {
         Pts { terms, access }
     }
 
-    /// The next phase of a section; `None` where it is through.
-    fn next_of(&self, progress: &PtsProgress<'_>, section: PtsSection) -> Option<Task> {
+    /// The terms.
+    pub fn asked(&self) -> &PtsTerms {
+        &self.terms
+    }
+
+    /// The next step of a section; `None` where it is through.
+    fn next_of(&self, progress: &PtsProgress<'_>, section: PtsSection) -> Option<Step<PtsPreparation>> {
         let terms = &self.terms;
-        let missing = |phase| progress.phase(section, phase).is_none();
-        if terms.purges && missing(PtsPhase::Purge) {
-            return Some(tasks::purge(terms, section));
+        if let Some(purge) = terms.purge.filter(|_| section.test.is_purged() && !progress.is_purged(section))
+        {
+            return Some(match purge {
+                PtsPurge::Discard => Step::Run(vec![tasks::purge(terms, section)]),
+                PtsPurge::SecureDiscard | PtsPurge::Format | PtsPurge::Sanitize => {
+                    Step::Prepare(PtsPreparation { section, purge })
+                }
+            });
         }
-        if tasks::is_preconditioned(section.test) && missing(PtsPhase::Precondition) {
-            return Some(tasks::precondition(terms, section, &self.access));
+        if section.test.is_preconditioned() && progress.phase(section, PtsPhase::Precondition).is_none() {
+            return Some(Step::Run(vec![tasks::precondition(terms, section, &self.access)]));
         }
+        let task = self.next_cell(progress, section).or_else(|| self.next_step(progress, section));
+        task.map(|task| Step::Run(vec![task]))
+    }
+
+    /// The next cell of the rounds of a section; `None` where they are through.
+    fn next_cell(&self, progress: &PtsProgress<'_>, section: PtsSection) -> Option<Task> {
+        let terms = &self.terms;
         let rounds = progress.rounds(section);
         let done = rounds.values.len();
         let over = match section.test {
@@ -89,7 +111,7 @@ impl Pts {
                 progress.written(section, done) >= terms.saturated().0 || spent >= terms.saturation.0
             }
             _ => {
-                done as u64 >= u64::from(terms.max_rounds)
+                done as u64 >= u64::from(terms.rounds(section))
                     || rounds.window.is_some_and(|window| window.steady)
             }
         };
@@ -100,18 +122,49 @@ impl Pts {
         let cell = progress.missing(section, round).into_iter().next()?;
         Some(tasks::cell(terms, section, cell, &self.access))
     }
+
+    /// The next step of the stages of a section; `None` where they are through.
+    fn next_step(&self, progress: &PtsProgress<'_>, section: PtsSection) -> Option<Task> {
+        let terms = &self.terms;
+        let is_missing = |step: &PtsStep| progress.phase(section, PtsPhase::Step(*step)).is_none();
+        let steps = terms.stages(section).into_iter();
+        let steps = steps.flat_map(|(stage, count)| (1..=count).map(move |number| PtsStep { stage, number }));
+        let step = steps.into_iter().find(is_missing)?;
+        let demand = match step.stage {
+            PtsStage::Histogram(point) => progress.operating_point(section, point)?,
+            // One thread: its writes are sequential on the device, too.
+            PtsStage::SequentialBefore | PtsStage::SequentialAfter => {
+                PtsDemand { threads: 1, depth: tasks::usual(terms).outstanding() }
+            }
+            _ => tasks::usual(terms),
+        };
+        let offset = steps::offset(progress, terms, section, step);
+        Some(tasks::step(terms, section, step, offset, demand, &self.access))
+    }
+}
+
+/// Seconds that the rounds and stages of a section write at most, as if by a device that only writes in them.
+fn writing(terms: &PtsTerms, section: PtsSection) -> f64 {
+    let share = |read_percent: u8| 1.0 - f64::from(read_percent) / 100.0;
+    // The write saturation test ends by its bytes.
+    let rounds = if section.test == PtsTest::WriteSaturation { 0 } else { terms.rounds(section) };
+    let round: f64 = terms.cells(section, 1).iter().map(|cell| share(cell.read_percent)).sum();
+    let of_stage = |(stage, steps): &(PtsStage, u32)| {
+        let writes = share(section.test.mixes().first().copied().unwrap_or(0));
+        writes * f64::from(*steps) * terms.length(*stage).as_secs_f64()
+    };
+    let stages: f64 = terms.stages(section).iter().map(of_stage).sum();
+    round * f64::from(rounds) * terms.cell.as_secs_f64() + stages
 }
 
 impl Procedure for Pts {
-    type Preparation = Nothing;
+    type Preparation = PtsPreparation;
 
-    fn next(&mut self, run: &Run, _elapsed: Nanos) -> Step {
+    fn next(&mut self, run: &Run, _elapsed: Nanos) -> Step<PtsPreparation> {
         let progress = PtsProgress::of(run, &self.terms);
         let sections = self.terms.sections();
-        match sections.iter().find_map(|&section| self.next_of(&progress, section)) {
-            Some(task) => Step::Run(vec![task]),
-            None => Step::Done(conclusions(&self.terms, &progress)),
-        }
+        let next = sections.iter().find_map(|&section| self.next_of(&progress, section));
+        next.unwrap_or_else(|| Step::Done(conclusions(&self.terms, &progress)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolite_model::{Bytes, Nanos, PtsDevice, PtsTerms, PtsTest, Warning};
+use iolite_model::{Bytes, Nanos, PtsClass, PtsDevice, PtsPurge, PtsTerms, PtsTest, Warning};
 
 /// Smallest span: some blocks of the largest size for every outstanding operation.
 const MIN: Bytes = Bytes(16 << 20);
@@ -27,14 +27,55 @@ pub struct PtsRequest {
     pub tests: Vec<PtsTest>,
     /// Share of the specification's times and sizes, above 0 and up to 1.
     pub scale: f64,
-    /// Bytes that are used; `None` for all.
-    pub size: Option<Bytes>,
+    /// What the target is tested for; `None` to change nothing of it.
+    pub class: Option<PtsClass>,
+    /// What of it is used; `None` for the class's part, otherwise all.
+    pub range: Option<PtsRange>,
     /// Threads of the tests that have more than one.
     pub threads: u32,
     /// Outstanding operations of each of these threads.
     pub depth: u32,
     /// Rounds at most.
     pub max_rounds: u32,
+    /// Numbers of threads, and queue depths of each, of the tests that vary them.
+    pub demand: Vec<u32>,
+    /// Zones of a hard disk.
+    pub zones: u32,
+    /// How the target is purged.
+    pub purge: PtsPurgeRequest,
+    /// State of the write cache.
+    pub write_cache: PtsWriteCacheRequest,
+}
+
+/// State of a drive's write cache as asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PtsWriteCacheRequest {
+    /// That of the class; unchanged without one.
+    OfClass,
+    /// As it is.
+    Unchanged,
+    /// On, or off.
+    Switch(bool),
+}
+
+/// The part of a target that is used, from its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PtsRange {
+    /// A percentage of it.
+    Percent(u64),
+    /// So many bytes.
+    Size(Bytes),
+}
+
+/// How a target is to be purged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PtsPurgeRequest {
+    /// By discard where it can be.
+    IfPossible,
+    /// Not at all.
+    Never,
+    /// This way.
+    By(PtsPurge),
 }
 
 /// What is tested.
@@ -47,7 +88,7 @@ pub struct PtsTarget {
     /// Its smallest block.
     pub logical_block: Bytes,
     /// Whether it can discard.
-    pub purges: bool,
+    pub discards: bool,
     /// Its serial number, where it has one.
     pub serial: Option<String>,
 }
@@ -56,8 +97,8 @@ pub struct PtsTarget {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PtsError {
     /// More was asked for than there is.
-    #[error("--size {asked} is larger than the target ({size})")]
-    Size {
+    #[error("--active-range {asked} is larger than the target ({size})")]
+    Range {
         /// What was asked for.
         asked: Bytes,
         /// What there is.
@@ -69,50 +110,114 @@ pub enum PtsError {
         /// What was asked for, or there is.
         size: Bytes,
     },
+    /// A zone is too small.
+    #[error("{zones} zones of {size} are too small to test: specify fewer --zones (at least {MIN} each)")]
+    Zones {
+        /// Number of zones.
+        zones: u32,
+        /// Size of all of them.
+        size: Bytes,
+    },
+    /// It cannot be purged as asked for.
+    #[error(
+        "--purge discard: the device does not support discard; specify another --purge, or `none` and erase it with its own \
+         command before"
+    )]
+    Discard,
 }
 
 /// The terms of a request for a target.
 pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms, PtsError> {
-    if let Some(asked) = request.size.filter(|asked| *asked > target.size) {
-        return Err(PtsError::Size { asked, size: target.size });
-    }
-    let size = request.size.unwrap_or(target.size);
+    let size = range(&request, target.size)?;
     let span = size.round_down(UNIT);
     if span < MIN {
         return Err(PtsError::Small { size });
     }
-    // In the order of the specification, each once.
-    let asked = |test: &PtsTest| request.tests.is_empty() || request.tests.contains(test);
-    let tests: Vec<PtsTest> = PtsTest::ALL.into_iter().filter(asked).collect();
     let scaled = |time: Nanos, min| Nanos(((time.0 as f64 * request.scale) as u64).max(min));
-    let mut blocks: Vec<Bytes> = PtsTest::ALL.iter().flat_map(|test| test.blocks()).copied().collect();
-    blocks.sort_unstable();
-    blocks.dedup();
-    blocks.retain(|block| block.0.is_multiple_of(target.logical_block.0.max(1)));
-    blocks.reverse();
-    Ok(PtsTerms {
+    let mut demand = request.demand.clone();
+    demand.sort_unstable();
+    demand.dedup();
+    demand.reverse();
+    let terms = PtsTerms {
         target: target.path.clone(),
+        class: request.class,
         span,
-        tests,
+        // Of a class its amounts are those of the specification: multiples of the user capacity.
+        capacity: if request.class.is_some() { target.size.round_down(UNIT) } else { span },
+        tests: tests(&request),
         scale: request.scale,
         cell: scaled(CELL, SHORTEST),
         max_rounds: request.max_rounds,
         window: WINDOW,
-        blocks,
+        blocks: blocks(target.logical_block),
         threads: request.threads,
         depth: request.depth,
-        purges: target.purges,
+        demand,
+        zones: request.zones,
+        purge: purge(&request, target)?,
+        write_cache: match request.write_cache {
+            PtsWriteCacheRequest::OfClass => request.class.and_then(PtsClass::write_cache),
+            PtsWriteCacheRequest::Unchanged => None,
+            PtsWriteCacheRequest::Switch(on) => Some(on),
+        },
         saturation: scaled(SATURATION, SHORTEST),
+        logical_block: target.logical_block,
         device: PtsDevice { serial: target.serial.clone(), size: target.size },
-    })
+    };
+    let zoned = terms.tests.iter().any(|test| test.is_by_zone());
+    if zoned && terms.zone_length() < MIN {
+        return Err(PtsError::Zones { zones: terms.zones, size: span });
+    }
+    Ok(terms)
+}
+
+/// Bytes of a target that are used.
+fn range(request: &PtsRequest, size: Bytes) -> Result<Bytes, PtsError> {
+    let percent = |percent: u64| Bytes((u128::from(size.0) * u128::from(percent) / 100) as u64);
+    match request.range {
+        Some(PtsRange::Size(asked)) if asked > size => Err(PtsError::Range { asked, size }),
+        Some(PtsRange::Size(asked)) => Ok(asked),
+        Some(PtsRange::Percent(asked)) => Ok(percent(asked)),
+        None => Ok(percent(request.class.map_or(100, PtsClass::range_percent))),
+    }
+}
+
+/// The tests in the order of the specification, each once: those that were asked for, otherwise those of the class.
+fn tests(request: &PtsRequest) -> Vec<PtsTest> {
+    let is_disk = request.class == Some(PtsClass::HardDisk);
+    let asked = |test: &PtsTest| {
+        if request.tests.is_empty() { test.is_by_zone() == is_disk } else { request.tests.contains(test) }
+    };
+    PtsTest::ALL.into_iter().filter(asked).collect()
+}
+
+/// All block sizes that a target takes, the largest first.
+fn blocks(logical_block: Bytes) -> Vec<Bytes> {
+    let mut blocks: Vec<Bytes> = PtsTest::ALL.iter().flat_map(|test| test.blocks()).copied().collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    blocks.retain(|block| block.0.is_multiple_of(logical_block.0.max(1)));
+    blocks.reverse();
+    blocks
+}
+
+/// How the target is purged.
+fn purge(request: &PtsRequest, target: &PtsTarget) -> Result<Option<PtsPurge>, PtsError> {
+    match request.purge {
+        PtsPurgeRequest::Never => Ok(None),
+        PtsPurgeRequest::IfPossible => Ok(target.discards.then_some(PtsPurge::Discard)),
+        PtsPurgeRequest::By(PtsPurge::Discard) if !target.discards => Err(PtsError::Discard),
+        PtsPurgeRequest::By(purge) => Ok(Some(purge)),
+    }
 }
 
 /// What the tests leave out on this target, as warnings.
 pub(super) fn left_out(terms: &PtsTerms, is_device: bool) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    if !terms.purges {
-        let why = "the device does not support discard: erase it with its own command before (nvme format, hdparm \
-         --security-erase)";
+    let is_purged = terms.tests.iter().any(|test| test.is_purged());
+    if terms.purge.is_none() && is_purged {
+        let why = "the device does not support discard, or --purge is `none`: erase it with its own command before (nvme format, \
+                   hdparm --security-erase)";
         warnings.push(Warning::LeftOut { what: "purge".into(), why: why.into() });
     }
     if !is_device {
@@ -127,7 +232,19 @@ mod tests {
     use super::*;
 
     fn request() -> PtsRequest {
-        PtsRequest { tests: Vec::new(), scale: 1.0, size: None, threads: 2, depth: 16, max_rounds: 25 }
+        PtsRequest {
+            tests: Vec::new(),
+            scale: 1.0,
+            class: None,
+            range: None,
+            threads: 2,
+            depth: 16,
+            max_rounds: 25,
+            demand: vec![1, 32, 4, 32],
+            zones: 3,
+            purge: PtsPurgeRequest::IfPossible,
+            write_cache: PtsWriteCacheRequest::OfClass,
+        }
     }
 
     fn target(size: u64, block: u64) -> PtsTarget {
@@ -135,7 +252,7 @@ mod tests {
             path: "/dev/x".into(),
             size: Bytes(size),
             logical_block: Bytes(block),
-            purges: true,
+            discards: true,
             serial: Some("S1".into()),
         }
     }
@@ -147,14 +264,64 @@ mod tests {
         let terms = terms(PtsRequest { tests: asked, ..request() }, &target(1 << 30, 512)).unwrap();
         assert_eq!(terms.tests, [Iops, Latency, WriteSaturation]);
         assert_eq!(terms.device.to_string(), "serial number S1, 1 GiB");
+        assert_eq!(terms.demand, [32, 4, 1]);
     }
 
     #[test]
     fn a_rehearsal_scales_the_times_down_to_ten_intervals() {
         let whole = terms(request(), &target((1 << 30) + 17, 512)).unwrap();
-        assert_eq!((whole.span, whole.cell, whole.tests.len()), (Bytes(1 << 30), CELL, PtsTest::ALL.len()));
+        assert_eq!((whole.span, whole.cell, whole.tests.len()), (Bytes(1 << 30), CELL, 9));
         let scaled = terms(PtsRequest { scale: 1e-9, ..request() }, &target(1 << 30, 512)).unwrap();
         assert_eq!((scaled.cell, scaled.saturation), (Nanos(SHORTEST), Nanos(SHORTEST)));
+    }
+
+    #[test]
+    fn a_class_is_range_amounts_write_cache_and_tests() {
+        let of =
+            |class| terms(PtsRequest { class: Some(class), ..request() }, &target(4 << 30, 512)).unwrap();
+        let (enterprise, client, disk) =
+            (of(PtsClass::Enterprise), of(PtsClass::Client), of(PtsClass::HardDisk));
+        assert_eq!((enterprise.span, enterprise.write_cache), (Bytes(4 << 30), Some(false)));
+        assert_eq!((client.span, client.write_cache), (Bytes(3 << 30), Some(true)));
+        assert_eq!((client.precondition(), client.saturated()), (Bytes(8 << 30), Bytes(16 << 30)));
+        assert_eq!((disk.tests, disk.write_cache), (vec![PtsTest::ZoneIops, PtsTest::ZoneThroughput], None));
+        // What is asked for comes before the class.
+        let asked = PtsRequest {
+            class: Some(PtsClass::Client),
+            range: Some(PtsRange::Percent(50)),
+            write_cache: PtsWriteCacheRequest::Switch(false),
+            ..request()
+        };
+        let terms = terms(asked, &target(4 << 30, 512)).unwrap();
+        assert_eq!((terms.span, terms.write_cache), (Bytes(2 << 30), Some(false)));
+    }
+
+    #[test]
+    fn a_purge_that_the_device_lacks_is_refused_or_left_out() {
+        let of = |purge, discards| {
+            let target = PtsTarget { discards, ..target(1 << 30, 512) };
+            terms(PtsRequest { purge, ..request() }, &target).map(|terms| terms.purge)
+        };
+        let discard = PtsPurge::Discard;
+        assert_eq!(of(PtsPurgeRequest::IfPossible, true), Ok(Some(discard)));
+        assert_eq!(of(PtsPurgeRequest::IfPossible, false), Ok(None));
+        assert_eq!(of(PtsPurgeRequest::Never, true), Ok(None));
+        assert_eq!(of(PtsPurgeRequest::By(discard), false), Err(PtsError::Discard));
+        assert_eq!(of(PtsPurgeRequest::By(PtsPurge::Format), false), Ok(Some(PtsPurge::Format)));
+    }
+
+    #[test]
+    fn zones_are_equal_parts_that_are_large_enough() {
+        let of = |zones| {
+            let class = Some(PtsClass::HardDisk);
+            terms(PtsRequest { class, zones, ..request() }, &target(100 << 20, 512))
+        };
+        assert_eq!(of(3).unwrap().zone_length(), Bytes(33 << 20));
+        let error = of(7).unwrap_err().to_string();
+        assert!(
+            error.starts_with("7 zones of 100 MiB are too small to test: specify fewer --zones"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -166,7 +333,9 @@ mod tests {
 
     #[test]
     fn what_is_too_small_or_larger_than_the_target_is_refused() {
-        let sized = |size| terms(PtsRequest { size, ..request() }, &target(32 << 20, 512));
+        let sized = |size: Option<Bytes>| {
+            terms(PtsRequest { range: size.map(PtsRange::Size), ..request() }, &target(32 << 20, 512))
+        };
         assert!(sized(None).is_ok());
         assert_eq!(sized(Some(Bytes(1 << 20))), Err(PtsError::Small { size: Bytes(1 << 20) }));
         let small = sized(Some(Bytes(64 << 10))).unwrap_err().to_string();
@@ -175,6 +344,6 @@ mod tests {
             "the size that there is, not the rounded one: {small}"
         );
         let (asked, size) = (Bytes(64 << 20), Bytes(32 << 20));
-        assert_eq!(sized(Some(asked)), Err(PtsError::Size { asked, size }));
+        assert_eq!(sized(Some(asked)), Err(PtsError::Range { asked, size }));
     }
 }

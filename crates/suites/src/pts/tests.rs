@@ -1,6 +1,9 @@
 //! The procedure on simulated devices of three characters.
 
-use iolite_model::{BackendKind, Bytes, Cache, Ending, OpKind, Outstanding, PhaseEnd, PhaseInfo, RunInfo};
+use iolite_model::{
+    Access, BackendKind, Bytes, Cache, Ending, FileTask, Mix, OpKind, Outstanding, PhaseEnd, PhaseInfo,
+    PtsDevice, PtsPoint, RunInfo, Target,
+};
 use iolite_stats::{Collector, Completion, PhaseResult, Timetable, recorder};
 
 use super::*;
@@ -13,18 +16,24 @@ const CELL: u64 = 1_000_000_000;
 fn terms(tests: &[PtsTest]) -> PtsTerms {
     PtsTerms {
         target: "/dev/simulated".into(),
+        class: None,
         span: Bytes(64 << 20),
+        capacity: Bytes(64 << 20),
         tests: tests.to_vec(),
         scale: 1.0,
         cell: Nanos(CELL),
         max_rounds: 25,
         window: 5,
-        blocks: vec![Bytes(65_536), Bytes(4096)],
+        blocks: vec![Bytes(1 << 20), Bytes(65_536), Bytes(8192), Bytes(4096)],
         threads: 1,
         depth: 1,
-        purges: true,
+        demand: vec![4, 2, 1],
+        zones: 3,
+        purge: Some(PtsPurge::Discard),
+        write_cache: None,
         saturation: Nanos(1000 * CELL),
-        device: iolite_model::PtsDevice::default(),
+        logical_block: Bytes(4096),
+        device: PtsDevice::default(),
     }
 }
 
@@ -32,16 +41,16 @@ fn nothing_yet() -> Run {
     Run::new(RunInfo::default())
 }
 
-/// A phase that came to its end with so many operations in its second.
-fn phase(index: u32, task: Task, operations: u64) -> PhaseResult {
-    let Task::File(file) = &task else { panic!("the specification has block I/O only") };
-    let kind = if file.mix == iolite_model::Mix::Read { OpKind::Read } else { OpKind::Write };
+/// A phase that came to its end with so many operations in its second, each of which took so many nanoseconds.
+fn phase(index: u32, task: Task, operations: u64, response: u64) -> PhaseResult {
+    let file = file(&task);
+    let kind = if file.mix == Mix::Read { OpKind::Read } else { OpKind::Write };
     let timetable = Timetable { ramp_end: 0, interval: CELL / 10, end: CELL };
     let (mut recorder, feed) = recorder(timetable, &[kind]);
     let mut collector = Collector::new(index, vec![feed]);
     for number in 0..operations {
         let completed = CELL * number / operations;
-        let intended = completed.saturating_sub(1000);
+        let intended = completed.saturating_sub(response);
         recorder.record(Completion { kind, intended, issued: intended, completed, bytes: file.block.0 });
         collector.collect(completed);
     }
@@ -61,24 +70,41 @@ fn phase(index: u32, task: Task, operations: u64) -> PhaseResult {
     PhaseResult { info: PhaseInfo { index, task, started: Nanos(0) }, end, totals }
 }
 
+fn file(task: &Task) -> &FileTask {
+    let Task::File(file) = task else { panic!("the specification has block I/O only") };
+    file
+}
+
+/// The round of a task, or its zone; 0 of what is in none.
+fn round(task: &Task) -> u32 {
+    let rest = ["round ", "zone "].iter().find_map(|part| Some(task.name().split_once(part)?.1));
+    rest.and_then(|rest| rest.split_once(':')).map_or(0, |(number, _)| number.parse().unwrap())
+}
+
 /// Runs the tests on a device whose rate in each round is this, and returns the run and what was concluded.
-fn simulated(terms: &PtsTerms, mut run: Run, rate: impl Fn(u32) -> u64) -> (Run, Conclusions) {
+fn simulated(terms: &PtsTerms, run: Run, rate: impl Fn(u32) -> u64) -> (Run, Conclusions) {
+    on_device(terms, run, |task| (rate(round(task)), 1000))
+}
+
+/// Runs the tests on a device that does a task at this rate, each operation in so many nanoseconds.
+fn on_device(terms: &PtsTerms, mut run: Run, device: impl Fn(&Task) -> (u64, u64)) -> (Run, Conclusions) {
     let mut pts = Pts::new(terms.clone(), ACCESS);
     loop {
         match pts.next(&run, Nanos(0)) {
             Step::Run(tasks) => {
                 let [task] = <[Task; 1]>::try_from(tasks).unwrap();
-                let round = task
-                    .name()
-                    .split_once("round ")
-                    .map_or(0, |(_, rest)| rest.split_once(':').unwrap().0.parse().unwrap());
                 let index = u32::try_from(run.phases.len()).unwrap();
-                run.phases.push(phase(index, task, rate(round).max(1)));
+                let (rate, response) = device(&task);
+                run.phases.push(phase(index, task, rate.max(1), response));
             }
             Step::Done(conclusions) => return (run, conclusions),
             other => panic!("{other:?}"),
         }
     }
+}
+
+fn names(run: &Run) -> Vec<&str> {
+    run.phases.iter().map(|phase| phase.info.task.name()).collect()
 }
 
 fn rounds(terms: &PtsTerms, run: &Run) -> iolite_results::PtsRounds {
@@ -95,9 +121,9 @@ fn a_fresh_drive_is_measured_until_it_has_slowed_down() {
     let found = rounds(&terms, &run);
     assert_eq!((found.values.len(), found.window.unwrap().last), (9, 9));
     assert!(found.window.unwrap().steady && conclusions.warnings.is_empty());
-    let names: Vec<&str> = run.phases.iter().map(|phase| phase.info.task.name()).collect();
-    assert_eq!(names[..3], ["iops: purge", "iops: precondition", "iops, round 1: 100 % reads of 64 KiB"]);
-    assert_eq!(names.len(), 2 + 9 * 7 * 2);
+    let names = names(&run);
+    assert_eq!(names[..3], ["iops: purge", "iops: precondition", "iops, round 1: 100 % reads of 1 MiB"]);
+    assert_eq!(names.len(), 2 + 9 * 7 * 4);
 }
 
 #[test]
@@ -126,15 +152,15 @@ fn a_run_that_was_cut_short_goes_on_at_the_cell_where_it_was() {
         let mut run = nothing_yet();
         run.phases = whole.phases[..cut].to_vec();
         let (resumed, _) = simulated(&terms, run, |_| 100);
-        let names =
-            |run: &Run| run.phases.iter().map(|phase| phase.info.task.name().to_owned()).collect::<Vec<_>>();
         assert_eq!(names(&resumed), names(&whole), "{cut}");
     }
 }
 
 #[test]
 fn the_plan_takes_the_time_of_purging_and_preconditioning_too() {
-    let terms = PtsTerms { span: Bytes(100 << 30), ..terms(&[PtsTest::Iops, PtsTest::WriteSaturation]) };
+    let size = Bytes(100 << 30);
+    let tests = [PtsTest::Iops, PtsTest::WriteSaturation];
+    let terms = PtsTerms { span: size, capacity: size, ..terms(&tests) };
     let plan = Pts::writes(&terms);
     // 200 GiB before the IOPS test and 400 GiB of saturation; both tests begin with a purge.
     assert_eq!(plan.bytes, Bytes(600 << 30));
@@ -159,9 +185,181 @@ fn writes_go_on_until_the_span_is_written_four_times_and_no_longer() {
 fn each_block_size_of_the_throughput_test_is_purged_and_has_rounds_of_its_own() {
     let terms = terms(&[PtsTest::Throughput]);
     let (run, _) = simulated(&terms, nothing_yet(), |_| 100);
-    let names: Vec<&str> = run.phases.iter().map(|phase| phase.info.task.name()).collect();
-    // Two block sizes, each with a purge and five rounds of reads and writes; no preconditioning.
-    assert_eq!(names.len(), 2 * (1 + 5 * 2));
-    assert_eq!(names[0], "throughput of 64 KiB: purge");
-    assert_eq!(names[12], "throughput of 4 KiB, round 1: 100 % reads of 4 KiB");
+    let names = names(&run);
+    // Four block sizes, each with a purge and five rounds of reads and writes; no preconditioning.
+    assert_eq!(names.len(), 4 * (1 + 5 * 2));
+    assert_eq!(names[11], "throughput of 64 KiB: purge");
+    assert_eq!(names[23], "throughput of 8 KiB, round 1: 100 % reads of 8 KiB");
+}
+
+#[test]
+fn recovery_is_compared_with_what_was_steady_before() {
+    let test = PtsTest::HostIdleRecovery;
+    let terms = PtsTerms { cell: Nanos(600 * CELL), ..terms(&[test]) };
+    // 100 a second without pauses; after each wait faster by its seconds, and afterwards at the old rate again.
+    let device = |task: &Task| match file(task).start.delay.0 / CELL {
+        0 => (100, 1000),
+        wait => (100 + wait, 1000),
+    };
+    let (run, _) = on_device(&terms, nothing_yet(), device);
+    let progress = PtsProgress::of(&run, &terms);
+    let section = terms.sections()[0];
+    let (baseline, after) =
+        (progress.rounds(section).window.unwrap(), |stage| progress.stage(section, stage).unwrap());
+    assert_eq!((baseline.mean, baseline.last), (100.0, 5));
+    for seconds in [5, 10, 15, 25, 50] {
+        let bursts = after(PtsStage::Bursts(seconds));
+        assert_eq!((bursts.steps, bursts.mean), (360, 100.0 + f64::from(seconds)));
+        // Half an hour in cells of ten minutes.
+        let continuous = after(PtsStage::Continuous(seconds));
+        assert_eq!((continuous.steps, continuous.mean), (3, 100.0));
+    }
+    // A purge, a preconditioning, the rounds, the bursts, what follows them.
+    assert_eq!(run.phases.len(), 2 + 5 + 5 * (360 + 3));
+    let burst = file(&run.phases[7].info.task);
+    assert_eq!(
+        (burst.block, burst.stop.runtime, burst.start.delay),
+        (Bytes(4096), Some(Nanos(5 * CELL)), Nanos(5 * CELL))
+    );
+    assert_eq!(names(&run)[7], "host-idle-recovery, bursts after waits of 5 s, 1");
+}
+
+#[test]
+fn a_stimulus_is_written_before_and_after_another_one() {
+    // An hour for each step, so that there are 8, 6 and 8 of them.
+    let size = Bytes(1 << 30);
+    let test = PtsTest::CrossStimulusRecovery;
+    let terms = PtsTerms { cell: Nanos(3600 * CELL), span: size, capacity: size, ..terms(&[test]) };
+    // 300 MiB a second before, 20,000 small ones, and 100 MiB a second afterwards.
+    let device = |task: &Task| match task.name() {
+        name if name.contains("before") => (300, 1000),
+        name if name.contains("after") => (100, 1000),
+        _ => (20_000, 1000),
+    };
+    let (run, conclusions) = on_device(&terms, nothing_yet(), device);
+    assert!(conclusions.warnings.is_empty(), "it has no steady state: {conclusions:?}");
+    let progress = PtsProgress::of(&run, &terms);
+    let of = |stage| progress.stage(terms.sections()[0], stage).unwrap();
+    let mib = f64::from(1 << 20);
+    let (before, between, after) =
+        (of(PtsStage::SequentialBefore), of(PtsStage::RandomBetween), of(PtsStage::SequentialAfter));
+    assert_eq!((before.steps, before.mean, before.ends), (8, 300.0 * mib, (300.0 * mib, 300.0 * mib)));
+    assert_eq!((between.steps, between.mean), (6, 20_000.0 * 8192.0));
+    assert_eq!((after.steps, after.mean), (8, 100.0 * mib));
+    // Purge only, no preconditioning; sequential writes go on through the device, and start again where the next 300 MiB do
+    // not fit into its 1024.
+    let offset = |index: usize| match &file(&run.phases[index].info.task).target {
+        Target::Existing(existing) => existing.offset.0 >> 20,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((1..=5).map(offset).collect::<Vec<_>>(), [0, 300, 600, 0, 300]);
+    assert_eq!(
+        (run.phases.len(), file(&run.phases[9].info.task).access.clone()),
+        (1 + 8 + 6 + 8, Access::Random)
+    );
+}
+
+#[test]
+fn demand_is_varied_until_steady_and_its_points_have_histograms() {
+    let test = PtsTest::DemandIntensity;
+    let terms = terms(&[test]);
+    // Each operation takes a millisecond, up to four at a time; beyond, they wait: 16 in flight take 4 ms.
+    let device = |task: &Task| {
+        let flight = u64::from(file(task).concurrency);
+        (1000 * flight.min(4), 1_000_000 * flight.max(4) / 4)
+    };
+    let (run, _) = on_device(&terms, nothing_yet(), device);
+    let progress = PtsProgress::of(&run, &terms);
+    let section = terms.sections()[0];
+    assert_eq!(progress.rounds(section).values, [4000.0; 5]);
+    let figures = progress.by_demand(section);
+    let largest = figures[0].demand;
+    assert_eq!((figures.len(), largest.threads, largest.depth, figures[0].figures.mean), (9, 4, 4, 4000.0));
+    assert!((figures[0].figures.response / 4e6 - 1.0).abs() < 0.01, "{:?}", figures[0]);
+    let point = |point| progress.operating_point(section, point).map(|demand| demand.outstanding());
+    // 4000 a second need four in flight; the middle of 1000 and 4000 is 2500: 2 in flight do 2000.
+    assert_eq!(
+        (point(PtsPoint::Min), point(PtsPoint::Mid), point(PtsPoint::Max)),
+        (Some(1), Some(2), Some(4))
+    );
+    let names = names(&run);
+    assert_eq!(names.len(), 2 + 5 * 9 + 3);
+    assert_eq!(names[2], "demand-intensity, round 1: 4 threads, queue depth 4");
+    assert_eq!(
+        names[47..],
+        ["max", "mid", "min"].map(|point| format!("demand-intensity: response times at {point} IOPS"))
+    );
+    let histogram = file(&run.phases[48].info.task);
+    assert_eq!(
+        (histogram.concurrency, histogram.mix, histogram.stop.runtime),
+        (2, Mix::ReadPercent(65), Some(Nanos(600 * CELL)))
+    );
+}
+
+#[test]
+fn the_composite_workload_has_many_sizes_and_hot_parts() {
+    let terms = terms(&[PtsTest::Composite]);
+    let (run, _) = simulated(&terms, nothing_yet(), |_| 100);
+    assert_eq!(run.phases.len(), 2 + 5);
+    let task = file(&run.phases[2].info.task);
+    let Access::HotSpots(spots) = &task.access else { panic!("{task:?}") };
+    // 5 % and 15 % of 64 MiB, in whole blocks of 4 KiB.
+    let (five, fifteen) =
+        (Bytes((64 << 20) / 100 * 5).round_down(4096), Bytes((64 << 20) / 100 * 15).round_down(4096));
+    assert_eq!((spots[0].length, spots[0].io_percent), (five, 50.0));
+    assert_eq!((spots[1].offset, spots[1].length, spots[1].io_percent), (five, fifteen, 30.0));
+    assert_eq!((task.mix, task.sizes.as_ref().unwrap().alignment), (Mix::ReadPercent(40), Bytes(4096)));
+}
+
+#[test]
+fn zones_are_measured_once_each_without_purge_and_steady_state() {
+    let terms = terms(&[PtsTest::ZoneIops, PtsTest::ZoneThroughput]);
+    let (run, conclusions) = simulated(&terms, nothing_yet(), |zone| u64::from(4 - zone) * 50);
+    assert!(conclusions.warnings.is_empty(), "{conclusions:?}");
+    let progress = PtsProgress::of(&run, &terms);
+    let sections = terms.sections();
+    assert_eq!(progress.rounds(sections[0]).values, [150.0, 100.0, 50.0]);
+    let large = f64::from(1 << 20);
+    assert_eq!(progress.rounds(sections[1]).values, [150.0 * large, 100.0 * large, 50.0 * large]);
+    // Two of the three block sizes of the target, and three mixes; two sizes and two mixes.
+    assert_eq!(run.phases.len(), 3 * (3 * 2) + 3 * (2 * 2));
+    let Target::Existing(last) = &file(&run.phases.last().unwrap().info.task).target else { panic!() };
+    assert_eq!((last.offset, last.size), (Bytes(42 << 20), Bytes(21 << 20)));
+}
+
+#[test]
+fn a_purge_by_a_command_of_the_device_is_asked_for_once() {
+    let terms = PtsTerms { purge: Some(PtsPurge::Format), ..terms(&[PtsTest::Composite]) };
+    let mut pts = Pts::new(terms.clone(), ACCESS);
+    let mut run = nothing_yet();
+    let section = terms.sections()[0];
+    assert_eq!(pts.next(&run, Nanos(0)), Step::Prepare(PtsPreparation { section, purge: PtsPurge::Format }));
+    let (name, took) = (section.name(), Nanos(1));
+    let purged = iolite_model::PtsPurged { section: name, purge: PtsPurge::Format, took };
+    run.conclusions.push(Concluded::of(&purged));
+    let Step::Run(tasks) = pts.next(&run, Nanos(0)) else { panic!("it is purged") };
+    assert_eq!(tasks[0].name(), "composite: precondition");
+}
+
+#[test]
+fn every_test_can_be_cut_short_and_goes_on_where_it_was() {
+    let terms = PtsTerms { scale: 0.0001, ..terms(&PtsTest::ALL) };
+    let (whole, _) = simulated(&terms, nothing_yet(), |_| 100);
+    for cut in (0..whole.phases.len()).step_by(97) {
+        let mut run = nothing_yet();
+        run.phases = whole.phases[..cut].to_vec();
+        let (resumed, _) = simulated(&terms, run, |_| 100);
+        assert_eq!(names(&resumed), names(&whole), "{cut}");
+    }
+}
+
+#[test]
+fn stages_count_as_writes_by_their_time() {
+    let terms = PtsTerms { cell: Nanos(60 * CELL), ..terms(&[PtsTest::CrossStimulusRecovery]) };
+    let plan = Pts::writes(&terms);
+    assert_eq!((plan.bytes, plan.timed), (Bytes(0), Nanos(22 * 3600 * CELL)));
+    let demand = PtsTerms { tests: vec![PtsTest::DemandIntensity], max_rounds: 10, ..terms };
+    let plan = Pts::writes(&demand);
+    // 10 rounds of 9 minutes and three histograms of 10 minutes, a third of which (35 %) writes.
+    assert_eq!((plan.bytes, plan.timed), (Bytes(128 << 20), Nanos(7200 * 35 * CELL / 100)));
 }

@@ -1,0 +1,181 @@
+//! `iolite pts`: SNIA's Solid State Storage Performance Test Specification on a device or a file.
+
+mod args;
+mod target;
+mod write_cache;
+
+use std::os::unix::fs::FileTypeExt;
+use std::path::PathBuf;
+
+use iolite_engine::Control;
+use iolite_model::{
+    Bytes, Concluded, Event, Filesystem, Nanos, PtsPurge, PtsPurged, PtsResumed, PtsTerms, WritePlan,
+};
+use iolite_results::{PtsProgress, Run, RunRequest};
+use iolite_session::{DevicePurge, Session, ending};
+use iolite_store::Store;
+use iolite_suites::{Pts, PtsAccess};
+
+use self::target::InspectedTarget;
+use self::write_cache::SwitchedCache;
+use crate::exit::{self, Exit, UsageError};
+use crate::{output, setup, signals};
+
+pub(crate) use self::args::PtsArgs;
+
+/// Runs the tests.
+///
+/// # Errors
+/// The target can't be tested, or the user has not allowed overwriting it. A failure later is part of what is printed.
+pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
+    let found = InspectedTarget::at(&args.target)?;
+    let terms = terms(&args, &found)?;
+    let storage = iolite_observe::storage_of_target(&terms.target)?;
+    let missing = found.missing(&terms);
+    check_space(&terms, missing, &storage.filesystem)?;
+    let plan = WritePlan { space: missing, ..Pts::writes(&terms) };
+    let allowed = allowed(&args, &terms, &args.writes.limits().on(plan.clone(), &storage))?;
+    let earlier = args.resume.as_deref().map(|name| earlier(&args, name, &terms)).transpose()?;
+    if !args.output.view.quiet {
+        output::note(&format!(
+            "{} is overwritten; compare with the drive's rated endurance",
+            terms.target.display()
+        ));
+    }
+    // What was switched is restored, however often the user interrupts.
+    let flag = if terms.write_cache.is_some() {
+        signals::undoing_interrupt_flag()?
+    } else {
+        signals::interrupt_flag()?
+    };
+    let control = Control::new(flag);
+    let plan = args.writes.accept(plan, &storage, args.output.view.quiet)?;
+    let before = earlier.as_ref().map(|(run, _)| run);
+    let mut cache = SwitchedCache::switch(&terms, &storage, found.is_device, before, &args)?;
+    let mut session = setup::begin(storage, None, &args.output, plan.duration, &control)?;
+    if let Some(earlier) = earlier {
+        resume(&mut session, earlier);
+    }
+    session.scratch().allow_overwriting(allowed);
+    session.plan_writes(&plan);
+    session.conclude(Concluded::of(&RunRequest::new("pts", terms.target.display().to_string())));
+    session.conclude(Concluded::of(&terms));
+    cache.record(&mut session);
+    let backend = session.many_in_flight();
+    if !found.direct {
+        session.warn_of_no_direct_io();
+    }
+    Pts::left_out(&terms, found.is_device).into_iter().for_each(|warning| session.warn(warning));
+    let mut procedure = Pts::new(terms.clone(), PtsAccess { backend, direct: found.direct });
+    let mut purge = DevicePurge::new(&terms.target, terms.span, &control);
+    let failure = session.drive(&mut procedure, &mut purge).err();
+    let restored = cache.restore();
+    let run = session.end(ending(failure, &control));
+    output::run(&run, args.output.format())?;
+    output::failure(&run, args.output.view.quiet);
+    restored?;
+    let is_steady = PtsProgress::of(&run, &terms).unsteady().is_empty();
+    Ok(match exit::of_run(&run) {
+        Exit::Fit if !is_steady => Exit::Marginal,
+        exit => exit,
+    })
+}
+
+/// Takes over what an earlier run has measured, and records which run that was.
+fn resume(session: &mut Session<'_>, (run, events): (Run, Vec<Event>)) {
+    let length = session.take_over(events);
+    let phases = session.history().len() as u64;
+    let ended = run.info.started_unix.0.saturating_add(length.0);
+    let idle = Nanos(session.run().info.started_unix.0.saturating_sub(ended));
+    // A purge by a command is no phase: without this it would be repeated.
+    run.concluded::<PtsPurged>().for_each(|purged| session.conclude(Concluded::of(&purged)));
+    session.conclude(Concluded::of(&PtsResumed { run: run.info.id, phases, idle }));
+}
+
+fn terms(args: &PtsArgs, found: &InspectedTarget) -> Result<PtsTerms, UsageError> {
+    let terms = Pts::terms(args.request(), &found.target);
+    let refused =
+        |error: &dyn std::fmt::Display| UsageError::new(format!("{}: {error}", args.target.display()));
+    let terms = terms.map_err(|error| refused(&error))?;
+    let by_command = terms.purge.is_some_and(|purge| purge != PtsPurge::Discard);
+    if by_command && !found.is_device {
+        return Err(refused(&"this --purge is a command of a device: specify a device, or --purge discard"));
+    }
+    Ok(terms)
+}
+
+/// What will be written, and for how long.
+fn budget(terms: &PtsTerms, plan: &WritePlan) -> String {
+    let line = iolite_report::write_plan::line(plan).unwrap_or_default();
+    let shown = terms.target.display();
+    let endurance = if plan.drives.is_empty() { "; compare with the drive's rated endurance" } else { "" };
+    format!(
+        "{shown} is overwritten ({line}, including purging and preconditioning; less if steady state comes earlier){endurance}"
+    )
+}
+
+/// Refuses a sparse file that the file system has no space for, whatever is to be left free.
+fn check_space(terms: &PtsTerms, missing: Bytes, filesystem: &Filesystem) -> Result<(), UsageError> {
+    let free = filesystem.free;
+    if filesystem.size.0 == 0 || missing <= free {
+        return Ok(());
+    }
+    Err(UsageError::new(format!(
+        "{} is sparse: writing it takes {missing}, and {free} are free: specify a smaller --active-range, or a smaller file",
+        terms.target.display()
+    )))
+}
+
+/// What the user allows to be overwritten.
+fn allowed(args: &PtsArgs, terms: &PtsTerms, plan: &WritePlan) -> anyhow::Result<iolite_engine::Overwriting> {
+    let same = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path == terms.target);
+    match &args.allow_overwrite {
+        Some(path) if same(path) => {
+            let device = std::fs::metadata(path).is_ok_and(|there| there.file_type().is_block_device());
+            setup::named_devices(if device { std::slice::from_ref(path) } else { &[] })
+        }
+        Some(path) => {
+            let message = format!(
+                "--allow-overwrite {} differs from the target {}: specify the same path",
+                path.display(),
+                args.target.display()
+            );
+            Err(UsageError::new(message).into())
+        }
+        None => {
+            let shown = args.target.display();
+            let message = format!("{}; to confirm, add --allow-overwrite {shown}", budget(terms, plan));
+            Err(UsageError::new(message).into())
+        }
+    }
+}
+
+/// The run that is to be resumed, and its events.
+fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<(Run, Vec<Event>)> {
+    let path = setup::stored_results(args.output.results.clone())?;
+    let store = Store::open(&path)?;
+    let id = store.find(name).map_err(UsageError::new)?;
+    let events = store.events(&id)?;
+    let run = Run::of(&events).ok_or_else(|| UsageError::new(format!("run {id} has no start record")))?;
+    let Some(theirs) = run.concluded::<PtsTerms>().next() else {
+        let message =
+            format!("run {id} is not a run of `iolite pts`: specify another run (see `iolite results list`)");
+        return Err(UsageError::new(message).into());
+    };
+    if theirs.device != terms.device {
+        let message = format!(
+            "run {id} measured another device at {} ({}), this one is {}: specify the same device to resume it",
+            theirs.target.display(),
+            theirs.device,
+            terms.device
+        );
+        return Err(UsageError::new(message).into());
+    }
+    if theirs != *terms {
+        let message = format!(
+            "run {id} has other arguments (target, class, tests, scale, sizes, threads, depth or settings of the device): repeat the same arguments to resume it"
+        );
+        return Err(UsageError::new(message).into());
+    }
+    Ok((run, events))
+}

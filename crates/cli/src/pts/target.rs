@@ -1,0 +1,70 @@
+//! What there is at the target of `iolite pts`.
+
+use std::fs::File;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use iolite_model::{Bytes, PtsTerms};
+use iolite_suites::PtsTarget;
+use iolite_sys::device;
+
+use crate::exit::UsageError;
+
+/// Unit in which the kernel counts the blocks of a file (st_blocks, stat(2)).
+const ALLOCATION_UNIT: u64 = 512;
+
+/// What there is at the target.
+pub(super) struct InspectedTarget {
+    pub(super) target: PtsTarget,
+    pub(super) direct: bool,
+    pub(super) is_device: bool,
+    /// Bytes that have blocks; of a device all.
+    allocated: Bytes,
+}
+
+impl InspectedTarget {
+    /// Bytes of the span that take space of the file system only when they are written: those of a sparse file.
+    pub(super) fn missing(&self, terms: &PtsTerms) -> Bytes {
+        Bytes(terms.span.0.saturating_sub(self.allocated.0))
+    }
+
+    /// Looks at a target, without opening it for writing.
+    pub(super) fn at(path: &Path) -> Result<InspectedTarget, UsageError> {
+        let shown = path.display();
+        let cannot = |error: std::io::Error| {
+            UsageError::new(format!("cannot read {shown}: {error}; check the path and permissions (sudo)"))
+        };
+        let path = path.canonicalize().map_err(cannot)?;
+        let file = File::open(&path).map_err(cannot)?;
+        let metadata = file.metadata().map_err(cannot)?;
+        let kind = metadata.file_type();
+        let is_device = kind.is_block_device();
+        if !is_device && !kind.is_file() {
+            let message = format!("{shown} is neither a block device nor a regular file");
+            return Err(UsageError::new(message));
+        }
+        let number = device::device_number(&file).map_err(cannot)?;
+        if let Some(number) = number {
+            let reasons = device::in_use(number).map_err(cannot)?;
+            if let Some(reason) = reasons.first() {
+                let message = format!(
+                    "{shown} is in use ({reason}): all its data would be lost; specify another device"
+                );
+                return Err(UsageError::new(message));
+            }
+        }
+        let size = Bytes(device::size_of(&file).map_err(cannot)?);
+        let access = iolite_sys::file::Access { direct: true, ..iolite_sys::file::Access::default() };
+        let direct = iolite_sys::file::open(&path, access).is_ok();
+        let target = PtsTarget {
+            path,
+            size,
+            logical_block: Bytes(u64::from(device::logical_block(&file).unwrap_or(512))),
+            discards: number.is_none_or(device::discards),
+            serial: number.and_then(device::serial),
+        };
+        let allocated =
+            if is_device { size } else { Bytes(metadata.blocks().saturating_mul(ALLOCATION_UNIT)) };
+        Ok(InspectedTarget { target, direct, is_device, allocated })
+    }
+}

@@ -1,0 +1,246 @@
+//! The tests of the specification, and what each of them does.
+
+use serde::{Deserialize, Serialize};
+
+use crate::load::{SizeLaw, WeightedSize};
+use crate::units::Bytes;
+
+const K: u64 = 1024;
+
+/// A test of the specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PtsTest {
+    /// Random IOPS by mix and block size.
+    Iops,
+    /// Response times at queue depth 1.
+    Latency,
+    /// Sequential throughput by block size.
+    Throughput,
+    /// Random writes until the device is written several times over.
+    WriteSaturation,
+    /// Host idle recovery (HIR): whether the device uses pauses between bursts of writes.
+    HostIdleRecovery,
+    /// Cross-stimulus recovery (XSR): random writes after sequential ones, and sequential writes after these.
+    CrossStimulusRecovery,
+    /// The composite workload (ECW): reads and writes of many sizes, most of them to a small part of the device.
+    Composite,
+    /// Demand variation: the composite workload by number of threads and queue depth.
+    DemandVariation,
+    /// Demand intensity with response time histograms (DIRTH): one block size by number of threads and queue depth.
+    DemandIntensity,
+    /// Hard disks: random IOPS by zone.
+    ZoneIops,
+    /// Hard disks: sequential throughput by zone.
+    ZoneThroughput,
+}
+
+/// What kind of use a device is tested for: settings that belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PtsClass {
+    /// The whole device, with its write cache off.
+    Enterprise,
+    /// Three quarters of the device, with its write cache on.
+    Client,
+    /// A hard disk: the whole device by zones, without purge, preconditioning and steady state.
+    HardDisk,
+}
+
+impl PtsClass {
+    /// Its name in arguments and output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PtsClass::Enterprise => "enterprise",
+            PtsClass::Client => "client",
+            PtsClass::HardDisk => "hard-disk",
+        }
+    }
+
+    /// The active range, in percent of the device.
+    pub const fn range_percent(self) -> u64 {
+        match self {
+            PtsClass::Client => 75,
+            PtsClass::Enterprise | PtsClass::HardDisk => 100,
+        }
+    }
+
+    /// Whether the device's write cache is on; `None` where it stays as it is.
+    pub const fn write_cache(self) -> Option<bool> {
+        match self {
+            PtsClass::Enterprise => Some(false),
+            PtsClass::Client => Some(true),
+            PtsClass::HardDisk => None,
+        }
+    }
+}
+
+/// How the device is purged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PtsPurge {
+    /// All blocks of the active range are discarded.
+    Discard,
+    /// All blocks of the active range are discarded, with the data erased (BLKSECDISCARD).
+    SecureDiscard,
+    /// NVMe Format with erasure of the user data.
+    Format,
+    /// NVMe Sanitize with block erase, or crypto erase where the drive has no block erase.
+    Sanitize,
+}
+
+impl PtsPurge {
+    /// Its name in arguments and output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PtsPurge::Discard => "discard",
+            PtsPurge::SecureDiscard => "secure-discard",
+            PtsPurge::Format => "format",
+            PtsPurge::Sanitize => "sanitize",
+        }
+    }
+}
+
+/// Block sizes of the composite workload with their percentages: those of the enterprise workload of JESD219, which the
+/// specification uses.
+const COMPOSITE: [(u64, f64); 12] = [
+    (512, 4.0),
+    (K, 1.0),
+    (3 * K / 2, 1.0),
+    (2 * K, 1.0),
+    (5 * K / 2, 1.0),
+    (3 * K, 1.0),
+    (7 * K / 2, 1.0),
+    (4 * K, 67.0),
+    (8 * K, 10.0),
+    (16 * K, 7.0),
+    (32 * K, 3.0),
+    (64 * K, 3.0),
+];
+
+/// The block sizes of the composite workload that are multiples of a logical block, with their percentages brought up to 100.
+pub fn composite_sizes(logical_block: Bytes) -> SizeLaw {
+    let fits = |size: u64| size.is_multiple_of(logical_block.0.max(1));
+    let sizes: Vec<(u64, f64)> = COMPOSITE.into_iter().filter(|(size, _)| fits(*size)).collect();
+    let total: f64 = sizes.iter().map(|(_, percent)| percent).sum();
+    let weighted = |(size, percent)| WeightedSize { size: Bytes(size), percent: 100.0 * percent / total };
+    SizeLaw::Split(sizes.into_iter().map(weighted).collect())
+}
+
+impl PtsTest {
+    /// All of them, in the order in which they run.
+    pub const ALL: [PtsTest; 11] = [
+        PtsTest::Iops,
+        PtsTest::Latency,
+        PtsTest::Throughput,
+        PtsTest::WriteSaturation,
+        PtsTest::HostIdleRecovery,
+        PtsTest::CrossStimulusRecovery,
+        PtsTest::Composite,
+        PtsTest::DemandVariation,
+        PtsTest::DemandIntensity,
+        PtsTest::ZoneIops,
+        PtsTest::ZoneThroughput,
+    ];
+
+    /// Its name in arguments and output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PtsTest::Iops => "iops",
+            PtsTest::Latency => "latency",
+            PtsTest::Throughput => "throughput",
+            PtsTest::WriteSaturation => "write-saturation",
+            PtsTest::HostIdleRecovery => "host-idle-recovery",
+            PtsTest::CrossStimulusRecovery => "cross-stimulus-recovery",
+            PtsTest::Composite => "composite",
+            PtsTest::DemandVariation => "demand-variation",
+            PtsTest::DemandIntensity => "demand-intensity",
+            PtsTest::ZoneIops => "zone-iops",
+            PtsTest::ZoneThroughput => "zone-throughput",
+        }
+    }
+
+    /// The mixes of a round, in order: shares of reads in percent.
+    pub const fn mixes(self) -> &'static [u8] {
+        match self {
+            PtsTest::Iops => &[100, 95, 65, 50, 35, 5, 0],
+            PtsTest::Latency => &[100, 65, 0],
+            PtsTest::Throughput | PtsTest::ZoneThroughput => &[100, 0],
+            PtsTest::WriteSaturation | PtsTest::HostIdleRecovery | PtsTest::CrossStimulusRecovery => &[0],
+            PtsTest::Composite | PtsTest::DemandVariation => &[40],
+            PtsTest::DemandIntensity => &[65],
+            PtsTest::ZoneIops => &[100, 50, 0],
+        }
+    }
+
+    /// The specification's block sizes, the largest first; of the composite workload the largest only.
+    pub const fn blocks(self) -> &'static [Bytes] {
+        match self {
+            PtsTest::Iops => &[
+                Bytes(1024 * K),
+                Bytes(128 * K),
+                Bytes(64 * K),
+                Bytes(32 * K),
+                Bytes(16 * K),
+                Bytes(8 * K),
+                Bytes(4 * K),
+                Bytes(512),
+            ],
+            PtsTest::Latency => &[Bytes(8 * K), Bytes(4 * K), Bytes(512)],
+            PtsTest::Throughput => &[Bytes(1024 * K), Bytes(64 * K), Bytes(8 * K), Bytes(4 * K), Bytes(512)],
+            PtsTest::WriteSaturation | PtsTest::HostIdleRecovery => &[Bytes(4 * K)],
+            PtsTest::CrossStimulusRecovery => &[Bytes(1024 * K), Bytes(8 * K)],
+            PtsTest::Composite | PtsTest::DemandVariation => &[Bytes(64 * K)],
+            PtsTest::DemandIntensity => &[Bytes(8 * K)],
+            PtsTest::ZoneIops => &[Bytes(64 * K), Bytes(16 * K), Bytes(4 * K)],
+            PtsTest::ZoneThroughput => &[Bytes(1024 * K), Bytes(4 * K)],
+        }
+    }
+
+    /// Whether it measures the zones of a hard disk.
+    pub const fn is_by_zone(self) -> bool {
+        matches!(self, PtsTest::ZoneIops | PtsTest::ZoneThroughput)
+    }
+
+    /// Whether its cells differ in the number of threads and the queue depth.
+    pub const fn is_by_demand(self) -> bool {
+        matches!(self, PtsTest::DemandVariation | PtsTest::DemandIntensity)
+    }
+
+    /// Whether its operations are those of the composite workload.
+    pub const fn is_composite(self) -> bool {
+        matches!(self, PtsTest::Composite | PtsTest::DemandVariation)
+    }
+
+    /// Whether its figure is bytes per second.
+    pub const fn is_throughput(self) -> bool {
+        matches!(self, PtsTest::Throughput | PtsTest::CrossStimulusRecovery | PtsTest::ZoneThroughput)
+    }
+
+    /// Whether the device is purged before it.
+    pub const fn is_purged(self) -> bool {
+        !self.is_by_zone()
+    }
+
+    /// Whether the specification has workload-independent preconditioning before its rounds.
+    pub const fn is_preconditioned(self) -> bool {
+        match self {
+            PtsTest::Iops
+            | PtsTest::Latency
+            | PtsTest::HostIdleRecovery
+            | PtsTest::Composite
+            | PtsTest::DemandVariation
+            | PtsTest::DemandIntensity => true,
+            PtsTest::Throughput
+            | PtsTest::WriteSaturation
+            | PtsTest::CrossStimulusRecovery
+            | PtsTest::ZoneIops
+            | PtsTest::ZoneThroughput => false,
+        }
+    }
+
+    /// Whether its rounds go on until its tracked figure is steady.
+    pub const fn needs_steady_state(self) -> bool {
+        !matches!(self, PtsTest::WriteSaturation | PtsTest::CrossStimulusRecovery) && !self.is_by_zone()
+    }
+}

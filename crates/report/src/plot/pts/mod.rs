@@ -1,0 +1,111 @@
+//! The plots of SNIA's specification.
+
+pub(super) mod demand;
+pub(super) mod recovery;
+pub(super) mod steady;
+pub(super) mod zones;
+
+use iolite_model::PtsTerms;
+use iolite_results::Run;
+
+use super::axis::Axis;
+use super::chart::{Panel, Series};
+use super::source::{Drawn, Lines, MAX_SERIES, cut, values};
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// A series: its lines, each in a panel.
+struct Line {
+    series: Series,
+    lines: Vec<(usize, Vec<(f64, f64)>)>,
+}
+
+impl Line {
+    /// A series with one line.
+    fn new(panel: usize, series: Series, points: Vec<(f64, f64)>) -> Line {
+        Line { series, lines: vec![(panel, points)] }
+    }
+
+    /// All points.
+    fn points(&self) -> impl Iterator<Item = &(f64, f64)> {
+        self.lines.iter().flat_map(|(_, points)| points)
+    }
+
+    /// The lines in a panel.
+    fn within(&self, panel: usize) -> Lines {
+        let own = self.lines.iter().filter(|(number, points)| *number == panel && !points.is_empty());
+        own.map(|(_, points)| points.clone()).collect()
+    }
+}
+
+/// The runs of the specification's tests.
+fn of_runs(runs: &[Run]) -> Vec<(&Run, PtsTerms)> {
+    runs.iter().filter_map(|run| Some((run, run.concluded::<PtsTerms>().last()?))).collect()
+}
+
+fn series(run: &Run, name: String) -> Series {
+    Series { run: run.info.id.0.clone(), name }
+}
+
+/// Marks what is no figure of the specification.
+fn note(runs: &[(&Run, PtsTerms)], cut: Option<String>) -> Option<String> {
+    let rehearsals = runs.iter().filter(|(_, terms)| terms.is_rehearsal());
+    let names: Vec<&str> = rehearsals.map(|(run, _)| run.info.id.0.as_str()).collect();
+    let rehearsal = (!names.is_empty()).then(|| {
+        format!("Rehearsal: the figures of {} do not conform to the specification.", names.join(", "))
+    });
+    match (rehearsal, cut) {
+        (Some(rehearsal), Some(cut)) => Some(format!("{rehearsal} {cut}")),
+        (one, other) => one.or(other),
+    }
+}
+
+/// A panel's horizontal axis by the label and the points of its lines.
+type Horizontal = fn(&str, &[Lines]) -> Axis;
+
+/// A linear axis.
+fn linear(label: &str, lines: &[Lines]) -> Axis {
+    Axis::linear(label, None, values(lines, |point| point.0))
+}
+
+/// The lines in their panels, which share the horizontal axis; panels without any are left out. `axes` are labels, and whether
+/// the values are times.
+fn drawn(
+    title: &'static str,
+    about: &'static str,
+    axes: &[(&str, bool)],
+    x: &str,
+    lines: Vec<Line>,
+    runs: &[(&Run, PtsTerms)],
+) -> Drawn {
+    let all = Axis::linear(x, None, lines.iter().flat_map(Line::points).map(|point| point.0));
+    let axes: Vec<_> = axes.iter().map(|(label, is_time)| (x, *label, *is_time)).collect();
+    let mut drawn = by_panel(title, about, &axes, linear, lines, runs);
+    drawn.panels.iter_mut().for_each(|panel| panel.x = all.clone());
+    drawn
+}
+
+/// The lines in panels with their own horizontal axes: labels of both axes, and whether the vertical values are times.
+fn by_panel(
+    title: &'static str,
+    about: &'static str,
+    axes: &[(&str, &str, bool)],
+    horizontal: Horizontal,
+    mut lines: Vec<Line>,
+    runs: &[(&Run, PtsTerms)],
+) -> Drawn {
+    lines.retain(|line| line.points().next().is_some());
+    let cut = cut(&mut lines, MAX_SERIES);
+    let panel = |(number, (x, label, is_time)): (usize, &(&str, &str, bool))| {
+        let own: Vec<Lines> = lines.iter().map(|line| line.within(number)).collect();
+        if own.iter().all(Vec::is_empty) {
+            return None;
+        }
+        let upwards = values(&own, |point| point.1);
+        let y = if *is_time { Axis::log_time(label, upwards) } else { Axis::linear(label, None, upwards) };
+        Some(Panel::of_lines(horizontal(x, &own), y, own))
+    };
+    let panels = axes.iter().enumerate().filter_map(panel).collect();
+    let series = lines.iter().map(|line| line.series.clone()).collect();
+    Drawn { title, about, series, panels, note: note(runs, cut) }
+}

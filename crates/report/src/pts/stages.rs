@@ -1,0 +1,121 @@
+//! Recovery tests: writes after waits and after other writes, compared with the writes before.
+
+use iolite_model::{Nanos, PtsSection, PtsStage, PtsTerms, PtsTest};
+use iolite_results::{PtsProgress, PtsStageFigures};
+use serde_json::{Value, json};
+
+use super::window::{percent, short};
+use crate::json as shared;
+use crate::styler::Styler;
+use crate::table::NONE;
+
+/// Columns of the name of a stage, of a figure, and of its interval.
+const NAME: usize = 31;
+const CELL: usize = 9;
+const INTERVAL: usize = 6;
+
+/// A stage with what it is compared with.
+struct Compared {
+    stage: PtsStage,
+    figures: PtsStageFigures,
+    /// Ratio to the writes before.
+    ratio: Option<f64>,
+}
+
+/// The stages that are measured, in order.
+fn compared(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection) -> Vec<Compared> {
+    let before = match section.test {
+        PtsTest::HostIdleRecovery => progress.rounds(section).window.map(|window| window.mean),
+        _ => progress.stage(section, PtsStage::SequentialBefore).map(|figures| figures.ends.1),
+    };
+    let of = |(stage, _)| {
+        let figures = progress.stage(section, stage)?;
+        // Of the recovery of sequential writes the last minute counts, and random writes are nothing to be compared.
+        let figure = match stage {
+            PtsStage::SequentialAfter => Some(figures.ends.1),
+            PtsStage::SequentialBefore | PtsStage::RandomBetween => None,
+            _ => Some(figures.mean),
+        };
+        let ratio = before.filter(|before| *before > 0.0).zip(figure).map(|(before, figure)| figure / before);
+        Some(Compared { stage, figures, ratio })
+    };
+    terms.stages(section).into_iter().filter_map(of).collect()
+}
+
+/// A row for each stage.
+pub(super) fn text(
+    progress: &PtsProgress<'_>,
+    terms: &PtsTerms,
+    section: PtsSection,
+    styler: Styler,
+) -> String {
+    let stages = compared(progress, terms, section);
+    if stages.is_empty() {
+        return "  no complete step\n".to_owned();
+    }
+    // The course of a stage, or the waits in it.
+    let courses = section.test == PtsTest::CrossStimulusRecovery;
+    let own = |first: String, last: String, idle: String| {
+        if courses { format!("{first:>CELL$}{last:>CELL$}") } else { format!("{idle:>CELL$}") }
+    };
+    let heads = own("first".into(), "last".into(), "idle".into());
+    let mut out = format!(
+        "  {:<NAME$}{:>6}{:>CELL$}{:INTERVAL$}{:>7}{:>CELL$}{:>CELL$}{heads}\n",
+        "", "steps", "mean", "", "ratio", "response", "longest"
+    );
+    for Compared { stage, figures, ratio } in &stages {
+        let value = |value: f64| short(section.test, value);
+        let interval = figures.interval.as_ref().map(|interval| percent(interval.relative_half_width()));
+        let idle = figures.idle.map_or_else(String::new, |idle| idle.to_string());
+        let line = format!(
+            "  {:<NAME$}{:>6}{:>CELL$}{:INTERVAL$}{:>7}{:>CELL$}{:>CELL$}{}",
+            stage.name(),
+            figures.steps,
+            value(figures.mean),
+            interval.unwrap_or_default(),
+            ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.2}")),
+            Nanos(figures.response as u64).to_string(),
+            figures.max.to_string(),
+            own(value(figures.ends.0), value(figures.ends.1), idle)
+        );
+        out += &(styler.clean(line.trim_end()) + "\n");
+    }
+    out + &legend(terms, section, styler)
+}
+
+fn legend(terms: &PtsTerms, section: PtsSection, styler: Styler) -> String {
+    let text = match section.test {
+        PtsTest::HostIdleRecovery => format!(
+            "writes of 4 KiB per second; ratio: to the mean of the window above, without waits; above 1, the drive uses the waits; \
+             idle: measured mean time without writes before a burst of {}",
+            terms.length(PtsStage::Bursts(0))
+        ),
+        _ => "MiB written per second, sequential writes of 1 MiB, random writes of 8 KiB; ratio: last step to the last step of the \
+              sequential writes before; below 1, the drive has not recovered"
+            .to_owned(),
+    };
+    styler.item("  ", 2, text)
+}
+
+/// The stages; empty of tests without.
+pub(super) fn json(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection) -> Value {
+    if section.test.is_by_demand() {
+        return json!([]);
+    }
+    let of = |Compared { stage, figures, ratio }: Compared| {
+        json!({
+            "name": stage.name(),
+            "steps": figures.steps,
+            "value": figures.mean,
+            "interval": figures.interval.as_ref().map(shared::estimate),
+            "first": figures.ends.0,
+            "last": figures.ends.1,
+            "ratio": ratio,
+            "wait_ns": terms.wait(stage).0,
+            "idle_ns": figures.idle.map(|idle| idle.0),
+            "mean_response_ns": figures.response,
+            "max_response_ns": figures.max.0,
+        })
+    };
+    compared(progress, terms, section).into_iter().map(of).collect::<Vec<_>>().into()
+}

@@ -1,0 +1,76 @@
+//! Zones of a hard disk: a row for each zone, a column for each mix and block size.
+
+use iolite_model::{PtsCell, PtsSection, PtsTerms};
+use iolite_results::PtsProgress;
+use serde_json::{Value, json};
+
+use super::unit;
+use super::window::short;
+use crate::styler::Styler;
+use crate::table::NONE;
+
+/// Columns of a figure.
+const CELL: usize = 14;
+
+/// Where a zone is; of three zones by its name.
+fn name(terms: &PtsTerms, zone: u32) -> String {
+    match (terms.zones, zone) {
+        (3, 1) => "outer".to_owned(),
+        (3, 2) => "middle".to_owned(),
+        (3, 3) => "inner".to_owned(),
+        (zones, zone) => format!("{zone} of {zones}"),
+    }
+}
+
+/// A row for each zone, from the outermost.
+pub(super) fn text(
+    progress: &PtsProgress<'_>,
+    terms: &PtsTerms,
+    section: PtsSection,
+    styler: Styler,
+) -> String {
+    let head = |cell: &PtsCell| {
+        let text = format!("{}/{} {}", cell.read_percent, 100 - cell.read_percent, cell.block);
+        format!("{text:>CELL$}")
+    };
+    let heads: String = terms.cells(section, 1).iter().map(head).collect();
+    let mut out = format!("  {:>10}{heads}\n", "zone");
+    for zone in 1..=terms.zones {
+        let cells = terms.cells(section, zone).into_iter();
+        let figures = cells.map(|cell| {
+            let figure = progress.figure(section, cell);
+            format!("{:>CELL$}", figure.map_or_else(|| NONE.to_owned(), |figure| short(section.test, figure)))
+        });
+        let line = format!("  {:>10}{}", name(terms, zone), figures.collect::<String>());
+        out += &(styler.clean(line) + "\n");
+    }
+    let legend = format!(
+        "{} by zone, from the start of the device (on a hard disk, the outer tracks) to its end; read/write percentages and block \
+         sizes",
+        unit(section.test)
+    );
+    out + &styler.item("  ", 2, legend)
+}
+
+/// The zones; empty of other tests.
+pub(super) fn json(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection) -> Value {
+    if !section.test.is_by_zone() {
+        return json!([]);
+    }
+    let of = |zone: u32| {
+        let cells = terms.cells(section, zone);
+        let measured = |cell: &PtsCell| {
+            let value = progress.figure(section, *cell)?;
+            Some(json!({ "read_percent": cell.read_percent, "block_bytes": cell.block.0, "value": value }))
+        };
+        let length = terms.zone_length();
+        json!({
+            "zone": zone,
+            "name": name(terms, zone),
+            "offset_bytes": length.0 * u64::from(zone - 1),
+            "length_bytes": length.0,
+            "cells": cells.iter().filter_map(measured).collect::<Vec<_>>(),
+        })
+    };
+    (1..=terms.zones).map(of).collect::<Vec<_>>().into()
+}

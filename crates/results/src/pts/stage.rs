@@ -1,0 +1,90 @@
+//! Stages that follow the rounds: bursts, continuous writes, response times at operating points.
+
+use iolite_model::{Nanos, OpKind, PtsPhase, PtsPoint, PtsSection, PtsStage, PtsStep};
+use iolite_stats::{Direction, Estimate, Histogram, PhaseResult};
+
+use super::progress::{PtsProgress, figure, longest, response};
+
+/// The steps of a stage together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PtsStageFigures {
+    /// Number of steps that are done.
+    pub steps: u32,
+    /// Mean of the steps: operations per second; bytes per second of cross-stimulus recovery.
+    pub mean: f64,
+    /// The mean with its 95 % interval, with each step as one observation; `None` for a single step.
+    pub interval: Option<Estimate>,
+    /// The figures of the first step and of the last.
+    pub ends: (f64, f64),
+    /// Mean response time of the steps, in nanoseconds.
+    pub response: f64,
+    /// Longest response time.
+    pub max: Nanos,
+    /// Mean time without operations before a step, as measured; `None` of stages without waits, and where it is not known.
+    pub idle: Option<Nanos>,
+}
+
+impl<'a> PtsProgress<'a> {
+    /// The steps of a stage that are done, in order.
+    pub fn steps(&self, section: PtsSection, stage: PtsStage) -> Vec<&'a PhaseResult> {
+        let of = |number| self.phase(section, PtsPhase::Step(PtsStep { stage, number }));
+        let count = self.steps_of(section, stage);
+        (1..=count).map_while(of).collect()
+    }
+
+    /// The steps of a stage together; `None` where none is done.
+    pub fn stage(&self, section: PtsSection, stage: PtsStage) -> Option<PtsStageFigures> {
+        let steps = self.steps(section, stage);
+        let values: Vec<f64> = steps.iter().map(|result| figure(section.test, result)).collect();
+        let ends = (*values.first()?, *values.last()?);
+        let windows: Vec<(f64, f64)> = values.iter().map(|value| (1.0, *value)).collect();
+        let count = values.len() as f64;
+        Some(PtsStageFigures {
+            steps: u32::try_from(steps.len()).unwrap_or(u32::MAX),
+            mean: values.iter().sum::<f64>() / count,
+            interval: Estimate::of_windows(&windows, Direction::HigherIsBetter),
+            ends,
+            response: steps.iter().map(|result| response(result)).sum::<f64>() / count,
+            max: steps.iter().map(|result| longest(result)).max().unwrap_or(Nanos(0)),
+            idle: matches!(stage, PtsStage::Bursts(_)).then(|| self.idle(&steps)).flatten(),
+        })
+    }
+
+    /// The figure of each step of a stage that is done.
+    pub fn step_figures(&self, section: PtsSection, stage: PtsStage) -> Vec<f64> {
+        self.steps(section, stage).iter().map(|result| figure(section.test, result)).collect()
+    }
+
+    /// Bytes of each step of a stage that is done.
+    pub fn step_bytes(&self, section: PtsSection, stage: PtsStage) -> Vec<u64> {
+        let bytes = |result: &&PhaseResult| result.totals.bytes(OpKind::Write);
+        self.steps(section, stage).iter().map(bytes).collect()
+    }
+
+    /// Response times of all reads and writes at an operating point; `None` before they are measured.
+    pub fn responses(&self, section: PtsSection, point: PtsPoint) -> Option<Histogram> {
+        let step = PtsStep { stage: PtsStage::Histogram(point), number: 1 };
+        let totals = &self.phase(section, PtsPhase::Step(step))?.totals;
+        let mut all = Histogram::new();
+        let kinds = [OpKind::Read, OpKind::Write].into_iter();
+        kinds.filter_map(|kind| totals.response(kind)).for_each(|response| all.merge(response));
+        Some(all)
+    }
+
+    /// Mean time between the end of a step and the first operation of the next. Both begin after the same delay, so that it
+    /// follows from the times of their releases; steps of different runs are not compared.
+    fn idle(&self, steps: &[&PhaseResult]) -> Option<Nanos> {
+        let released = &self.run().released;
+        let start = self.run().info.started_unix;
+        let between = |pair: &[&PhaseResult]| {
+            let [one, next] = [released.get(&pair[0].info.index)?, released.get(&pair[1].info.index)?];
+            if *one < start && *next >= start {
+                return None;
+            }
+            Some(next.0.checked_sub(one.0)?.saturating_sub(pair[0].end.measured.0))
+        };
+        let waits: Vec<u64> = steps.windows(2).filter_map(between).collect();
+        let sum = waits.iter().fold(0_u64, |sum, wait| sum.saturating_add(*wait));
+        (!waits.is_empty()).then(|| Nanos(sum / waits.len() as u64))
+    }
+}

@@ -1,0 +1,97 @@
+//! The criteria of steady state over a window of rounds.
+
+use iolite_stats::{SteadyRule, SteadyWatch};
+
+/// Largest range of the values of a window in percent of their mean (SNIA SSS PTS 2.0.2, steady state).
+pub const MAX_RANGE: f64 = 20.0;
+
+/// Largest rise of the least squares line over a window in percent of the mean.
+pub const MAX_RISE: f64 = 10.0;
+
+/// A window of rounds and the two criteria.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PtsWindow {
+    /// The last round of it, from 1.
+    pub last: u32,
+    /// Mean of the values.
+    pub mean: f64,
+    /// Largest value less the smallest, in percent of the mean.
+    pub range: f64,
+    /// Rise of the least squares line from the first round to the last, without its sign, in percent of the mean.
+    pub rise: f64,
+    /// Whether both keep their bounds.
+    pub steady: bool,
+    /// The least squares line: its value at the first round and at the last.
+    pub line: (f64, f64),
+}
+
+impl PtsWindow {
+    /// The window that ends with these values, the oldest first; `None` for fewer than two.
+    pub fn of(values: &[f64], last: u32) -> Option<PtsWindow> {
+        if values.len() < 2 {
+            return None;
+        }
+        let rule = SteadyRule { slope: true, limit: f64::INFINITY, percent: false, window: values.len() };
+        let mut watch = SteadyWatch::new(rule);
+        values.iter().for_each(|&value| {
+            watch.push(value);
+        });
+        let window = watch.window();
+        let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
+        // Nothing at all was done: that is not a steady state.
+        let share = |value: f64| if window.mean > 0.0 { 100.0 * value / window.mean } else { f64::INFINITY };
+        let range = share(largest - smallest);
+        let rise = share(window.slope.abs() * (values.len() - 1) as f64);
+        let steady = range <= MAX_RANGE && rise <= MAX_RISE;
+        let half = window.slope * (values.len() - 1) as f64 / 2.0;
+        let line = (window.mean - half, window.mean + half);
+        Some(PtsWindow { last, mean: window.mean, range, rise, steady, line })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first round, from 1, with which a window of five is steady.
+    fn first_steady(values: &[f64]) -> Option<u32> {
+        let window = |last: usize| PtsWindow::of(&values[last - 5..last], last as u32);
+        (5..=values.len()).filter_map(window).find(|window| window.steady).map(|window| window.last)
+    }
+
+    #[test]
+    fn a_fresh_drive_that_slows_down_is_steady_at_the_round_calculated_by_hand() {
+        let values = [1000.0, 800.0, 600.0, 450.0, 400.0, 390.0, 385.0, 380.0, 378.0, 377.0];
+        // Rounds 4 to 8: mean 401, range 70 (17.5 %), slope -15.5 a round, so a rise of 62 (15.5 %): not yet.
+        let early = PtsWindow::of(&values[3..8], 8).unwrap();
+        assert!((early.mean - 401.0).abs() < 1e-9 && (early.range - 100.0 * 70.0 / 401.0).abs() < 1e-9);
+        assert!((early.rise - 100.0 * 62.0 / 401.0).abs() < 1e-9 && !early.steady);
+        assert!((early.line.0 - 432.0).abs() < 1e-9 && (early.line.1 - 370.0).abs() < 1e-9);
+        // Rounds 5 to 9: mean 386.6, range 22 (5.7 %), slope -5.4, rise 21.6 (5.6 %).
+        assert_eq!(first_steady(&values), Some(9));
+    }
+
+    #[test]
+    fn a_drive_that_loses_a_share_each_round_never_settles() {
+        // Of any window the line falls by about 4 times 7 % of its middle.
+        let values: Vec<f64> = (0..25).map(|round| 1000.0 * 0.93f64.powi(round)).collect();
+        assert_eq!(first_steady(&values), None);
+    }
+
+    #[test]
+    fn saw_teeth_are_steady_when_they_have_become_small() {
+        let values = [520.0, 400.0, 520.0, 400.0, 520.0, 430.0, 480.0, 430.0, 480.0];
+        // Rounds 4 to 8: mean 452, range 120 (26.5 %). Rounds 5 to 9: mean 468, range 90 (19.2 %), slope -8, rise 32 (6.8 %).
+        assert_eq!(first_steady(&values), Some(9));
+    }
+
+    #[test]
+    fn bounds_belong_to_what_is_steady_and_nothing_is_not() {
+        // Range 20 of 100 exactly; the line does not rise.
+        let at = PtsWindow::of(&[110.0, 90.0, 100.0, 90.0, 110.0], 5).unwrap();
+        assert_eq!((at.mean, at.range, at.rise, at.steady), (100.0, 20.0, 0.0, true));
+        assert!(!PtsWindow::of(&[0.0; 5], 5).unwrap().steady);
+        assert_eq!(PtsWindow::of(&[1.0], 1), None);
+    }
+}
