@@ -30,6 +30,7 @@ mod start;
 mod stored;
 mod study;
 mod verify;
+mod write_cache;
 mod writes;
 
 pub use cache_stat::CacheStatWatch;
@@ -51,4 +52,5 @@ pub use session::{Session, unix_now};
 pub use start::{Setup, run_info};
 pub use study::StudyEnvironment;
 pub use verify::SavedVerification;
+pub use write_cache::SwitchedCache;
 pub use writes::{WriteLimits, WriteRefusal};

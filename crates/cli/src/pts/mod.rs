@@ -2,22 +2,20 @@
 
 mod args;
 mod target;
-mod write_cache;
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 
 use iolite_engine::Control;
 use iolite_model::{
-    Bytes, Concluded, Event, Filesystem, Nanos, PtsPurge, PtsPurged, PtsResumed, PtsTerms, WritePlan,
+    Bytes, Concluded, Event, Filesystem, Nanos, PtsPurge, PtsPurged, PtsResumed, PtsTerms, Storage, WritePlan,
 };
 use iolite_results::{PtsProgress, Run, RunRequest};
-use iolite_session::{DevicePurge, Session, ending};
+use iolite_session::{DevicePurge, Session, SwitchedCache, ending};
 use iolite_store::Store;
 use iolite_suites::{Pts, PtsAccess};
 
 use self::target::InspectedTarget;
-use self::write_cache::SwitchedCache;
 use crate::exit::{self, Exit, UsageError};
 use crate::{output, setup, signals};
 
@@ -51,7 +49,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let control = Control::new(flag);
     let plan = args.writes.accept(plan, &storage, args.output.view.quiet)?;
     let before = earlier.as_ref().map(|(run, _)| run);
-    let mut cache = SwitchedCache::switch(&terms, &storage, found.is_device, before, &args)?;
+    let mut cache = write_cache(&args, &terms, &storage, found.is_device, before)?;
     let mut session = setup::begin(storage, None, &args.output, plan.duration, &control)?;
     if let Some(earlier) = earlier {
         resume(&mut session, earlier);
@@ -79,6 +77,23 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
         Exit::Fit if !is_steady => Exit::Marginal,
         exit => exit,
     })
+}
+
+/// The drive's write cache, switched as asked for.
+fn write_cache(
+    args: &PtsArgs,
+    terms: &PtsTerms,
+    storage: &Storage,
+    is_device: bool,
+    earlier: Option<&Run>,
+) -> Result<SwitchedCache, UsageError> {
+    // A class continues with a warning.
+    let cache = SwitchedCache::switch(terms, storage, is_device, earlier, args.write_cache.is_some())
+        .map_err(|error| UsageError::new(format!("--write-cache: {error}; or omit --write-cache")))?;
+    if let Some(notice) = cache.notice().filter(|_| !args.output.view.quiet) {
+        output::note(&notice);
+    }
+    Ok(cache)
 }
 
 /// Takes over what an earlier run has measured, and records which run that was.

@@ -1,56 +1,40 @@
-//! The drive's write cache during the tests.
+//! The drive's write cache during the tests of SNIA's specification.
 
 use iolite_model::{Concluded, PtsTerms, PtsWriteCache, Storage, Warning};
 use iolite_observe::{WriteCache, WriteCacheError};
 use iolite_results::Run;
-use iolite_session::Session;
 
-use super::args::PtsArgs;
-use crate::exit::UsageError;
-use crate::output;
+use crate::session::Session;
 
 /// The write cache as the terms ask for it; it is restored at the end.
-pub(super) struct SwitchedCache {
+#[derive(Debug, Default)]
+pub struct SwitchedCache {
     setting: Option<(WriteCache, PtsWriteCache)>,
     left_out: Option<Warning>,
 }
 
 impl SwitchedCache {
     /// Switches it, where that is asked for. Of a run that is resumed, the state from before it is restored at the end: it may have
-    /// been killed before it could do so.
+    /// been killed before it could do so. Of a file nothing is switched: it would be the cache of all other data, too.
     ///
     /// # Errors
-    /// It cannot be switched, and was asked for by itself and not by a class.
-    pub(super) fn switch(
+    /// It cannot be switched, and `is_required`; otherwise a run continues with a warning.
+    pub fn switch(
         terms: &PtsTerms,
         storage: &Storage,
         is_device: bool,
         earlier: Option<&Run>,
-        args: &PtsArgs,
-    ) -> Result<SwitchedCache, UsageError> {
-        let Some(on) = terms.write_cache else { return Ok(SwitchedCache { setting: None, left_out: None }) };
-        // Of a file it would be the cache of all others' data, too.
+        is_required: bool,
+    ) -> Result<SwitchedCache, WriteCacheError> {
+        let Some(on) = terms.write_cache else { return Ok(SwitchedCache::default()) };
         let tried = if is_device {
             switched(on, storage, earlier)
         } else {
             Err(WriteCacheError::None { device: terms.target.display().to_string() })
         };
         match tried {
-            Ok((cache, found)) => {
-                if !args.output.view.quiet && found.before != found.during {
-                    output::note(&format!(
-                        "the write cache of {} is switched {} and restored at the end; if this program is killed (kill -9), restore it \
-                         with: {}",
-                        found.device,
-                        if on { "on" } else { "off" },
-                        cache.command()
-                    ));
-                }
-                Ok(SwitchedCache { setting: Some((cache, found)), left_out: None })
-            }
-            Err(error) if args.write_cache.is_some() => {
-                Err(UsageError::new(format!("--write-cache: {error}; or omit --write-cache")))
-            }
+            Ok(setting) => Ok(SwitchedCache { setting: Some(setting), left_out: None }),
+            Err(error) if is_required => Err(error),
             Err(error) => {
                 let (what, why) = ("the write cache of the class".to_owned(), error.to_string());
                 Ok(SwitchedCache { setting: None, left_out: Some(Warning::LeftOut { what, why }) })
@@ -58,8 +42,19 @@ impl SwitchedCache {
         }
     }
 
+    /// What was switched, and how to restore it by hand; `None` where it is as it was.
+    pub fn notice(&self) -> Option<String> {
+        let (cache, found) = self.setting.as_ref().filter(|(_, found)| found.before != found.during)?;
+        Some(format!(
+            "the write cache of {} is switched {} and restored at the end; if this program is killed (kill -9), restore it with: {}",
+            found.device,
+            if found.during { "on" } else { "off" },
+            cache.command()
+        ))
+    }
+
     /// Records what was switched, or why nothing was.
-    pub(super) fn record(&mut self, session: &mut Session<'_>) {
+    pub fn record(&mut self, session: &mut Session<'_>) {
         if let Some((_, found)) = &self.setting {
             session.conclude(Concluded::of(found));
         }
@@ -72,7 +67,7 @@ impl SwitchedCache {
     ///
     /// # Errors
     /// That failed; the message has the command to do it by hand.
-    pub(super) fn restore(&mut self) -> anyhow::Result<()> {
+    pub fn restore(&mut self) -> anyhow::Result<()> {
         let Some((cache, _)) = &mut self.setting else { return Ok(()) };
         let command = cache.command();
         cache.restore().map_err(|error| anyhow::anyhow!("{error}; restore it manually: {command}"))
