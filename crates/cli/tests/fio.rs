@@ -8,6 +8,10 @@ mod behaviour;
 mod common;
 #[path = "fio/details.rs"]
 mod details;
+#[path = "fio/machine.rs"]
+mod machine;
+#[path = "fio/orders.rs"]
+mod orders;
 #[path = "fio/scripts.rs"]
 mod scripts;
 

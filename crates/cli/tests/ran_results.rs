@@ -51,6 +51,7 @@ fn op(kind: OpKind, operations: u64) -> OpTotals {
         bytes: operations * 8192,
         errors: 0,
         response_sum: Nanos(operations * (operations + 1) / 2 * 1_000_000),
+        delay_sum: Nanos(0),
         response_max: Nanos(operations * 1_000_000),
         response: response.encode(),
         service: Histogram::new().encode(),

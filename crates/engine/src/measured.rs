@@ -8,7 +8,7 @@ mod plan;
 use std::io;
 use std::time::Duration;
 
-use iolite_model::{ErrorClass, OpKind, SyncMethod};
+use iolite_model::{ErrorClass, OpKind, SyncMethod, SyncRule};
 use iolite_stats::Completion;
 use iolite_workers::{WorkerEnd, WorkerLane};
 use iolite_workload::{IoKind, PlannedOp};
@@ -489,14 +489,34 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         let end = state.offset.saturating_add(u64::from(state.length));
         self.written = Some((from.min(state.offset), to.max(end)));
         self.writes_since_sync += 1;
+        let also = if self.plan.also.is_empty() { None } else { self.also_due() };
         if self.writes_since_sync < rule.every {
-            return None;
+            return also.map(|rule| self.sync_by(slot, rule, state, completed));
         }
         self.writes_since_sync = 0;
+        Some(self.sync_by(slot, rule, state, completed))
+    }
+
+    /// Counts a write for the further rules; the first of those that are due after it.
+    #[cold]
+    fn also_due(&mut self) -> Option<SyncRule> {
+        let mut due = None;
+        for (rule, left) in &mut self.plan.also {
+            *left -= 1;
+            if *left == 0 {
+                *left = rule.every;
+                due.get_or_insert(*rule);
+            }
+        }
+        due
+    }
+
+    /// The sync that a rule asks for after a write.
+    fn sync_by(&mut self, slot: u32, rule: SyncRule, state: InFlight, now: u64) -> (Op, InFlight) {
         let bytes = state.length;
         let commit =
             if rule.every == 1 { Commit::Of { intended: state.intended, bytes } } else { Commit::None };
-        Some(self.sync(slot, rule.method, completed, commit))
+        self.sync(slot, rule.method, now, commit)
     }
 
     /// A sync of what has been written since the last one.

@@ -3,7 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use iolite_model::{Access, BackendKind, Ending, FileTask, Mix, OpKind, Sink, Target, TracedKinds, Verify};
+use iolite_model::{
+    Access, BackendKind, Bytes, Ending, FileTask, Mix, OpKind, Sink, Target, TracedKinds, Verify,
+};
 use iolite_sys::clock::Clock;
 use iolite_sys::mapping;
 use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
@@ -127,7 +129,12 @@ impl Phase {
         }
         if let Some(Verify { only: true, fio_state: true, state: Some(state), .. }) = &task.verify {
             // The phase repeats the writes that the state counts.
-            task.stop.operations = Some(FioState::load(state)?.completed_writes());
+            let writes = FioState::load(state)?.completed_writes();
+            match task.mix {
+                Mix::Write => task.stop.operations = Some(writes),
+                // Reads are not counted there.
+                _ => task.stop.written = Some(Bytes(writes.saturating_mul(task.block.0))),
+            }
         }
         let targets = Targets::open(&mut task, scratch, control)?;
         Phase::new(task, number, targets)
@@ -316,7 +323,7 @@ impl Phase {
     fn map_usage(&self) -> mapping::Use {
         // A fault would read the neighbours too, which only this order is going to ask for.
         let random = !matches!(self.task.access, Access::Sequential);
-        mapping::Use { write: self.task.mix.writes(), random }
+        mapping::Use { write: self.task.mix.writes(), random, huge: self.task.placement.huge_mapping }
     }
 
     fn null(&self, block: usize) -> Result<Null, EngineError> {
@@ -363,6 +370,7 @@ impl Phase {
             share: Share::of(task, worker),
             largest: task.largest().0 as u32,
             sync: task.durability.sync,
+            also: task.durability.also.iter().map(|rule| (*rule, rule.every)).collect(),
             end_sync: task.durability.end_sync,
             linked: matches!(task.backend, BackendKind::IoUring(options) if options.linked_sync),
             errors: task.errors.clone(),
@@ -416,8 +424,7 @@ fn kinds(task: &FileTask) -> Vec<OpKind> {
     let traced = matches!(task.mix, Mix::Traced(TracedKinds { syncs: true, .. }));
     let syncs = task.durability.sync.is_some() || task.durability.end_sync.is_some() || traced;
     kinds.extend(syncs.then_some(OpKind::Sync));
-    if let Some(rule) = task.durability.sync {
-        kinds.extend((rule.every == 1).then_some(OpKind::Commit));
-    }
+    let mut rules = task.durability.sync.iter().chain(&task.durability.also);
+    kinds.extend(rules.any(|rule| rule.every == 1).then_some(OpKind::Commit));
     kinds
 }

@@ -5,7 +5,7 @@ use std::io;
 use iolite_model::{Bytes, MemoryPolicy, Placement};
 use iolite_sys::locked::LockedMemory;
 use iolite_sys::placement::{self as system, Memory};
-use iolite_sys::{identity, priority};
+use iolite_sys::{buffer, control_group, identity, priority};
 
 use crate::error::EngineError;
 
@@ -37,6 +37,9 @@ pub(crate) fn place(placement: &Placement, worker: u32) -> Result<Held, EngineEr
         system::run_on(&cpus).map_err(failed)?;
     }
     take_memory(&placement.memory).map_err(failed)?;
+    let huge = placement.huge_pages.map_or(0, |size| usize::try_from(size.0).unwrap_or(0));
+    buffer::use_huge_pages(huge);
+    placement.control_group.as_deref().map_or(Ok(()), |name| control_group::join(name).map_err(failed))?;
     let locked = placement.locked_memory.map(|length| lock(length, worker)).transpose()?;
     placement.nice.map_or(Ok(()), |nice| priority::be_nice(nice).map_err(failed))?;
     placement.io_priority.map_or(Ok(()), |level| priority::set_io(level.packed()).map_err(failed))?;

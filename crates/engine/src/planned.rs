@@ -109,6 +109,9 @@ fn written_share(mix: Mix) -> f64 {
         Mix::Read | Mix::Trim => 0.0,
         Mix::Write | Mix::Traced(_) => 1.0,
         Mix::ReadPercent(percent) | Mix::TrimPercent(percent) => 1.0 - f64::from(percent.min(100)) / 100.0,
+        Mix::ReadTrimPercent { reads, trims } => {
+            (1.0 - (f64::from(reads) + f64::from(trims)) / 100.0).max(0.0)
+        }
         Mix::TrimThenWrite => 0.5,
         Mix::ReadThenWrite(percent) => f64::from(percent) / (100.0 + f64::from(percent)),
     }

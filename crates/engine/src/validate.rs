@@ -183,16 +183,20 @@ fn validate_files(task: &FileTask, target: &FilesTarget) -> Result<(), EngineErr
 
 fn validate_sync(task: &FileTask) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
-    let Some(SyncRule { every, .. }) = task.durability.sync else { return Ok(()) };
-    if every == 0 {
+    let rules = || task.durability.sync.iter().chain(&task.durability.also);
+    if !task.durability.also.is_empty() && task.durability.sync.is_none() {
+        return refuse("`durability.also` needs `durability.sync`: name the first of its rules `sync`");
+    }
+    if rules().next().is_none() {
+        return Ok(());
+    }
+    if rules().any(|rule| rule.every == 0) {
         return refuse("a sync after every 0 writes is not possible: remove it, or specify a number");
     }
     if !task.mix.writes() {
         return refuse("it syncs but does not write: remove the sync");
     }
-    if task.access == Access::Append
-        && task.durability.sync.is_some_and(|rule| rule.method == SyncMethod::FileRange)
-    {
+    if task.access == Access::Append && rules().any(|rule| rule.method == SyncMethod::FileRange) {
         return refuse("the offset of an append is not known, so no range can be synced: use fdatasync");
     }
     Ok(())
@@ -273,6 +277,9 @@ fn validate_ring(task: &FileTask, options: RingOptions) -> Result<(), EngineErro
     }
     match task.durability.sync {
         _ if !options.linked_sync => Ok(()),
+        _ if !task.durability.also.is_empty() => {
+            refuse("a linked sync is the only one: remove `durability.also`, or the link")
+        }
         Some(SyncRule { every: 1, method: SyncMethod::Fdatasync | SyncMethod::Fsync }) => Ok(()),
         _ => refuse("a linked sync requires a sync (fdatasync or fsync) after every write"),
     }

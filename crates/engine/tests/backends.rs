@@ -70,7 +70,9 @@ fn make(kind: BackendKind, file: &Arc<File>, write: bool) -> Box<dyn Backend> {
         }
         BackendKind::Vectored(flags) => Box::new(Vectored::new(file, BLOCK, flags, write).unwrap()),
         BackendKind::Libaio => Box::new(Libaio::new(file, depth, BLOCK).unwrap()),
-        BackendKind::Mmap => Box::new(Mmap::new(file, BLOCK, Use { write, random: true }).unwrap()),
+        BackendKind::Mmap => {
+            Box::new(Mmap::new(file, BLOCK, Use { write, random: true, huge: false }).unwrap())
+        }
         BackendKind::Threads => Box::new(Threads::new(file, depth, BLOCK).unwrap()),
         BackendKind::Splice => Box::new(Splice::new(file, BLOCK).unwrap()),
         other => panic!("{other:?} moves no data"),

@@ -61,17 +61,26 @@ pub enum Access {
     Zipf {
         /// Skew: 0 is uniform; 0.99 is YCSB's; any finite number from 0 up.
         theta: f64,
+        /// Where the most frequent block lies, from 0 (the start of the region) to 1 (its end); unless given, anywhere.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        centre: Option<f64>,
     },
     /// Self-similar: a fraction `h` of the blocks gets a fraction `1 - h` of the operations, recursively (0.2 is the 80-20 rule,
     /// 0.5 is uniform). Hot blocks are scattered over the region.
     Pareto {
         /// Share of the blocks, above 0 and below 1.
         h: f64,
+        /// Where the most frequent block lies, from 0 (the start of the region) to 1 (its end); unless given, anywhere.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        centre: Option<f64>,
     },
-    /// Normally distributed around the middle of the region, truncated at its ends. Blocks are not scattered.
+    /// Normally distributed around a place in the region, truncated at its ends. Blocks are not scattered.
     Normal {
         /// Standard deviation in percent of the region; above 0 and at most 100.
         deviation_percent: f64,
+        /// The most frequent place, from 0 (the start of the region) to 1 (its end); unless given, the middle.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        centre: Option<f64>,
     },
     /// Contiguous zones from the start of the region, uniformly random within each zone. The rest of the region is not accessed.
     Zoned(Vec<Zone>),
@@ -121,11 +130,23 @@ pub struct Jumps {
     /// Bytes from the start of an operation to the start of the next one that does not jump; 0 for the block. At the end of the
     /// region it continues at its start.
     pub step: Bytes,
+    /// Operations that do not jump repeat the offset of the one before (fio's `rw_sequencer=identical`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub repeat: bool,
 }
 
 impl Jumps {
     /// What follows the places that jumps lead to, in words.
     pub fn in_a_row(&self) -> String {
+        if self.repeat {
+            return match self.run {
+                0 => format!(
+                    " ({} % of the operations, the others at the offset of the one before)",
+                    self.percent
+                ),
+                run => format!(" ({run} times each)"),
+            };
+        }
         let apart = if self.step.0 > 0 { format!(", {} apart", self.step) } else { String::new() };
         match self.run {
             0 => format!(" ({} % of the operations, the others in a row{apart})", self.percent),
@@ -136,7 +157,7 @@ impl Jumps {
 
 impl Default for Jumps {
     fn default() -> Jumps {
-        Jumps { to: Access::Random, run: 0, percent: 0, step: Bytes(0) }
+        Jumps { to: Access::Random, run: 0, percent: 0, step: Bytes(0), repeat: false }
     }
 }
 

@@ -49,6 +49,57 @@ pub enum Arrival {
         #[serde(default)]
         spin: Nanos,
     },
+    /// Think time between operations that have a rate.
+    RatedThinkTime(RatedThinkTime),
+}
+
+/// Think time of [`Arrival::RatedThinkTime`]: no operation is scheduled to start within a pause.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RatedThinkTime {
+    /// Length of the pause.
+    pub pause: Nanos,
+    /// Operations of a worker between two pauses; 0 if only `io_time` applies.
+    pub operations: u32,
+    /// Maximum time between two pauses; 0 for none.
+    #[serde(default)]
+    pub io_time: Nanos,
+    /// Part of the pause, from its start, that is spent busy instead of sleeping.
+    #[serde(default)]
+    pub spin: Nanos,
+    /// The rate.
+    pub schedule: Schedule,
+    /// Operations that a pause has delayed start immediately after it. Otherwise the pause delays all later operations as well.
+    #[serde(default)]
+    pub catch_up: bool,
+}
+
+/// A rate of [`RatedThinkTime`]; see the variants of [`Arrival`] with these names.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// Random arrivals.
+    Poisson(Iops),
+    /// Equal distances.
+    Constant(Iops),
+    /// Distances proportional to the sizes of the operations.
+    ConstantBytes(Bandwidth),
+    /// Random arrivals, with mean distances proportional to the sizes of the operations.
+    PoissonBytes(Bandwidth),
+    /// Separate rates for the two kinds of operations of a mix.
+    ByKind(KindRates),
+}
+
+impl From<Schedule> for Arrival {
+    fn from(schedule: Schedule) -> Arrival {
+        match schedule {
+            Schedule::Poisson(rate) => Arrival::Poisson(rate),
+            Schedule::Constant(rate) => Arrival::Constant(rate),
+            Schedule::ConstantBytes(rate) => Arrival::ConstantBytes(rate),
+            Schedule::PoissonBytes(rate) => Arrival::PoissonBytes(rate),
+            Schedule::ByKind(rates) => Arrival::ByKind(rates),
+        }
+    }
 }
 
 /// Rates of the kinds of operations of [`Arrival::ByKind`], divided evenly among all workers. A kind without a rate runs as a
@@ -81,7 +132,10 @@ impl Arrival {
     /// (of reads, writes, trims); `None` in a closed loop, also of one kind only.
     pub(crate) fn rate(self, mean_size: f64, by_kind: [Option<f64>; 3]) -> Option<Iops> {
         match self {
-            Arrival::Closed | Arrival::ThinkTime { .. } | Arrival::Traced(_) => None,
+            // What a pause has cost it is not the storage's to keep.
+            Arrival::Closed | Arrival::ThinkTime { .. } | Arrival::RatedThinkTime(_) | Arrival::Traced(_) => {
+                None
+            }
             Arrival::Poisson(rate) | Arrival::Constant(rate) | Arrival::Bursts { rate, .. } => Some(rate),
             Arrival::ConstantBytes(bytes) | Arrival::PoissonBytes(bytes) => Some(Iops(bytes.0 / mean_size)),
             Arrival::ByKind(KindRates { reads, writes, trims, .. }) => {

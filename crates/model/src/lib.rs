@@ -51,7 +51,7 @@ mod warning;
 mod write_plan;
 
 pub use access::{Access, HotSpot, Jumps, Regions, Zone, ZoneCycle, ZoneSize};
-pub use arrival::{Arrival, KindRates, Pace, Stop};
+pub use arrival::{Arrival, KindRates, Pace, RatedThinkTime, Schedule, Stop};
 pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
 pub use cache::{Cache, CacheStamp};
 pub use classic::{

@@ -144,6 +144,9 @@ pub struct OpTotals {
     pub errors: u64,
     /// Sum of the response times, for exact means.
     pub response_sum: Nanos,
+    /// Sum of the delays of the starts (issued minus intended): response times minus these are the service times.
+    #[serde(default)]
+    pub delay_sum: Nanos,
     /// Largest response time, exact.
     pub response_max: Nanos,
     /// Response times: completed minus intended.

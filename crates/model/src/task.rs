@@ -127,11 +127,15 @@ pub struct Start {
 }
 
 /// When written data is made durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WriteDurability {
     /// A sync after every N writes.
     pub sync: Option<SyncRule>,
+    /// Further syncs, each after its own number of writes. If several are due after the same write, only the first one takes
+    /// place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<SyncRule>,
     /// A sync at the end, within the measured time.
     pub end_sync: Option<SyncMethod>,
     /// Opens the file so that every write is durable when it completes (O_DSYNC, O_SYNC).
@@ -141,7 +145,7 @@ pub struct WriteDurability {
 impl WriteDurability {
     /// A sync after every so many writes, and nothing else.
     pub const fn synced(rule: SyncRule) -> WriteDurability {
-        WriteDurability { sync: Some(rule), end_sync: None, open: None }
+        WriteDurability { sync: Some(rule), also: Vec::new(), end_sync: None, open: None }
     }
 }
 
@@ -298,6 +302,15 @@ pub struct Placement {
     /// Memory that each worker locks while it runs (mlock(2)), so that less of it is free for the page cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locked_memory: Option<Bytes>,
+    /// Name of the control group that the workers join, in the hierarchy of the controller blkio (or io, version 2); it must exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control_group: Option<String>,
+    /// Size of the huge pages of the buffers, a power of two; the system must have reserved as many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub huge_pages: Option<Bytes>,
+    /// The back end mmap asks the kernel for huge pages for its mapping (madvise(2), MADV_HUGEPAGE).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub huge_mapping: bool,
 }
 
 /// NUMA nodes from which memory is allocated (set_mempolicy(2)). An empty list means all nodes.
@@ -329,6 +342,14 @@ pub enum Mix {
     Trim,
     /// Each operation is a trim with this probability in percent (0 to 100), otherwise a write.
     TrimPercent(u8),
+    /// Each operation is a read or a trim with these probabilities in percent (at most 100 together), otherwise a write. In sequential
+    /// orders, trims take their turn among the writes.
+    ReadTrimPercent {
+        /// Percentage of reads.
+        reads: u8,
+        /// Percentage of trims.
+        trims: u8,
+    },
     /// Each block is trimmed, then written (fio's `trimwrite`).
     TrimThenWrite,
     /// Reads, each followed by a write of the same block with this probability in percent (0 to 100): read, modify, write. With
@@ -365,7 +386,13 @@ impl PhaseTask for FileTask {
     }
 
     fn is_uniform(&self) -> bool {
-        !matches!(self.arrival, Arrival::Bursts { .. } | Arrival::Traced(_) | Arrival::ThinkTime { .. })
+        !matches!(
+            self.arrival,
+            Arrival::Bursts { .. }
+                | Arrival::Traced(_)
+                | Arrival::ThinkTime { .. }
+                | Arrival::RatedThinkTime(_)
+        )
     }
 }
 
@@ -402,6 +429,11 @@ impl FileTask {
             // The write has the read's size.
             Mix::ReadThenWrite(_) => reads,
             Mix::TrimPercent(percent) => mixed(percent, trims, writes),
+            Mix::ReadTrimPercent { reads: read, trims: trimmed } => {
+                let rest = 100u8.saturating_sub(read).saturating_sub(trimmed);
+                let weighted = [(read, reads), (trimmed, trims), (rest, writes)];
+                weighted.iter().map(|(percent, size)| f64::from(*percent) / 100.0 * size).sum()
+            }
             Mix::Traced(_) => self.block.0 as f64,
         }
     }
@@ -436,6 +468,7 @@ impl Mix {
             self,
             Mix::Read
                 | Mix::ReadPercent(1..)
+                | Mix::ReadTrimPercent { reads: 1.., .. }
                 | Mix::ReadThenWrite(_)
                 | Mix::Traced(TracedKinds { reads: true, .. })
         )
@@ -445,6 +478,7 @@ impl Mix {
     pub fn writes(self) -> bool {
         match self {
             Mix::Traced(kinds) => kinds.writes,
+            Mix::ReadTrimPercent { reads, trims } => u16::from(reads) + u16::from(trims) < 100,
             mix => !matches!(
                 mix,
                 Mix::Read | Mix::ReadPercent(100) | Mix::ReadThenWrite(0) | Mix::Trim | Mix::TrimPercent(100)
@@ -456,7 +490,13 @@ impl Mix {
     pub fn trims(self) -> bool {
         match self {
             Mix::Traced(kinds) => kinds.trims,
-            mix => matches!(mix, Mix::Trim | Mix::TrimThenWrite | Mix::TrimPercent(1..)),
+            mix => matches!(
+                mix,
+                Mix::Trim
+                    | Mix::TrimThenWrite
+                    | Mix::TrimPercent(1..)
+                    | Mix::ReadTrimPercent { trims: 1.., .. }
+            ),
         }
     }
 }

@@ -488,6 +488,7 @@ mod tests {
             bytes: 32768,
             errors: 1,
             response_sum: Nanos(2_500_000_000),
+            delay_sum: Nanos(0),
             response_max: Nanos(60_000_000_000),
             response: response.encode(),
             service: Histogram::new().encode(),

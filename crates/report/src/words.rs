@@ -3,8 +3,9 @@
 use iolite_model::{
     Access, Advice, Arrival, Batch, Bytes, Contents, FileTask, Fill, Flow, IoClass, IoPriority, KindLimit,
     KindRates, Lifetime, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OnError, OpKind,
-    OpenSync, Overwrite, Pace, PageCache, Placement, Prioritized, PriorityShare, Regions, SizeLaw, Sizes,
-    Start, Stop, SyncMethod, SyncRule, Target, Task, TracedKinds, Verify, WriteDurability, ZoneSize,
+    OpenSync, Overwrite, Pace, PageCache, Placement, Prioritized, PriorityShare, RatedThinkTime, Regions,
+    SizeLaw, Sizes, Start, Stop, SyncMethod, SyncRule, Target, Task, TracedKinds, Verify, WriteDurability,
+    ZoneSize,
 };
 
 use crate::styler::count;
@@ -33,14 +34,15 @@ pub(crate) fn kind(task: &Task, kind: OpKind) -> &'static str {
         (_, OpKind::Read) => "reads",
         (Task::Database(_), OpKind::Write) => "sets",
         (_, OpKind::Write) => "writes",
-        (Task::File(FileTask { durability: WriteDurability { sync: Some(sync), .. }, .. }), OpKind::Sync) => {
-            match sync.method {
-                SyncMethod::Fdatasync => "fdatasync alone",
-                SyncMethod::Fsync => "fsync alone",
-                SyncMethod::FileRange => "sync_file_range alone",
-                SyncMethod::FileSystem => "syncfs alone",
-            }
-        }
+        (
+            Task::File(FileTask { durability: WriteDurability { sync: Some(sync), also, .. }, .. }),
+            OpKind::Sync,
+        ) if also.is_empty() => match sync.method {
+            SyncMethod::Fdatasync => "fdatasync alone",
+            SyncMethod::Fsync => "fsync alone",
+            SyncMethod::FileRange => "sync_file_range alone",
+            SyncMethod::FileSystem => "syncfs alone",
+        },
         (_, OpKind::Sync) => "syncs",
         (_, OpKind::Commit) => "commits",
         (_, OpKind::Trim) => "trims",
@@ -175,7 +177,7 @@ impl FileWords {
         if !matches!(storage, Target::Null { .. }) {
             way.push(if *direct { "direct" } else { "through the page cache" }.to_owned());
         }
-        way.extend(durability(*durable));
+        way.extend(durability(durable));
         way.extend(page_cache(*cache));
         way.extend(kinds.writes().then(|| contents(data)).into_iter().flatten());
         way.extend(verified.as_ref().map(verify));
@@ -211,6 +213,10 @@ fn mix(mix: Mix, block: Bytes, sizes: Option<&Sizes>) -> String {
         Mix::ReadPercent(percent) => both(percent, "reads", "writes"),
         Mix::Trim => "trims".to_owned(),
         Mix::TrimPercent(percent) => both(percent, "trims", "writes"),
+        Mix::ReadTrimPercent { reads, trims } => {
+            let writes = 100u8.saturating_sub(reads).saturating_sub(trims);
+            format!("{reads} % reads, {trims} % trims and {writes} % writes")
+        }
         Mix::TrimThenWrite => "a trim, then a write, of each block".to_owned(),
         Mix::ReadThenWrite(100..) => "a read, then a write, of each block".to_owned(),
         Mix::ReadThenWrite(percent) => format!("reads, {percent} % of them written back,"),
@@ -273,10 +279,14 @@ fn access(order: &Access) -> String {
         Access::Jumps(jumps) => format!("{}{}", access(&jumps.to), jumps.in_a_row()),
         Access::Random => "at random".to_owned(),
         Access::Covering => "at random, each block once per round".to_owned(),
-        Access::Zipf { theta } => format!("at random by Zipf's law ({theta})"),
-        Access::Pareto { h } => format!("at random, self-similar ({h})"),
-        Access::Normal { deviation_percent } => {
+        Access::Zipf { theta, centre } => format!("at random by Zipf's law ({theta}{})", most_at(*centre)),
+        Access::Pareto { h, centre } => format!("at random, self-similar ({h}{})", most_at(*centre)),
+        Access::Normal { deviation_percent, centre: None } => {
             format!("at random around the middle (deviation {deviation_percent} %)")
+        }
+        Access::Normal { deviation_percent, centre: Some(centre) } => {
+            let percent = 100.0 * centre;
+            format!("at random around {percent} % of the range (deviation {deviation_percent} %)")
         }
         Access::Zoned(zones) => {
             let zone = |zone: &iolite_model::Zone| match zone.size {
@@ -301,6 +311,11 @@ fn access(order: &Access) -> String {
             format!("{} operations of a trace in recorded order", count(trace.operations().len() as u64))
         }
     }
+}
+
+/// Where the most frequent block is, if that is given.
+fn most_at(centre: Option<f64>) -> String {
+    centre.map_or(String::new(), |centre| format!(", most at {} % of the range", 100.0 * centre))
 }
 
 fn regions(regions: Regions) -> Option<String> {
@@ -363,14 +378,14 @@ fn names(task: &MetadataTask) -> String {
 }
 
 /// What makes written data durable.
-fn durability(durability: WriteDurability) -> Vec<String> {
-    let WriteDurability { sync: rule, end_sync, open } = durability;
+fn durability(durability: &WriteDurability) -> Vec<String> {
+    let WriteDurability { sync: rule, also, end_sync, open } = durability;
     let opened = open.map(|durable| match durable {
         OpenSync::Data => "O_DSYNC".to_owned(),
         OpenSync::All => "O_SYNC".to_owned(),
     });
     let at_end = end_sync.map(|method| format!("{} at the end", sync_call(method)));
-    opened.into_iter().chain(rule.map(sync)).chain(at_end).collect()
+    opened.into_iter().chain(rule.iter().chain(also).map(|rule| sync(*rule))).chain(at_end).collect()
 }
 
 /// What is done about the page cache.
@@ -459,15 +474,24 @@ fn arrival(arrival: Arrival, mix: Mix) -> String {
         Arrival::Traced(100) => "at the times of the trace".to_owned(),
         Arrival::Traced(percent) => format!("at the times of the trace, at {percent} % of its speed"),
         Arrival::ThinkTime { pause, operations, io_time, spin } => {
-            let busy = if spin > Nanos(0) { format!(", {spin} of it busy") } else { String::new() };
-            let after = match (operations, io_time) {
-                (0, time) => format!("{time}"),
-                (operations, Nanos(0)) => format!("{operations}"),
-                (operations, time) => format!("{operations} or {time}, whichever is first,"),
-            };
-            format!("a pause of {pause}{busy} after every {after} of a worker")
+            think_time(pause, operations, io_time, spin)
+        }
+        Arrival::RatedThinkTime(RatedThinkTime { pause, operations, io_time, spin, schedule, catch_up }) => {
+            let rate = self::arrival(schedule.into(), mix);
+            let after = if catch_up { "made up for afterwards" } else { "in addition" };
+            format!("{rate}, {}, {after}", think_time(pause, operations, io_time, spin))
         }
     }
+}
+
+fn think_time(pause: Nanos, operations: u32, io_time: Nanos, spin: Nanos) -> String {
+    let busy = if spin > Nanos(0) { format!(", {spin} of it busy") } else { String::new() };
+    let after = match (operations, io_time) {
+        (0, time) => format!("{time}"),
+        (operations, Nanos(0)) => format!("{operations}"),
+        (operations, time) => format!("{operations} or {time}, whichever is first,"),
+    };
+    format!("a pause of {pause}{busy} after every {after} of a worker")
 }
 
 fn by_kind(rates: KindRates, mix: Mix) -> String {
@@ -504,6 +528,9 @@ fn placement(placement: &Placement) -> Option<String> {
         group,
         thread_name,
         locked_memory,
+        control_group,
+        huge_pages,
+        huge_mapping,
     } = placement;
     let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let mut parts = Vec::new();
@@ -533,6 +560,9 @@ fn placement(placement: &Placement) -> Option<String> {
     parts.extend(group.map(|group| format!("as group {group}")));
     parts.extend(thread_name.as_ref().map(|name| format!("threads named {name}")));
     parts.extend(locked_memory.map(|bytes| format!("{bytes} of memory locked per worker")));
+    parts.extend(control_group.as_ref().map(|name| format!("in the control group {name}")));
+    parts.extend(huge_pages.map(|size| format!("buffers of huge pages ({size})")));
+    parts.extend(huge_mapping.then(|| "huge pages requested for the mapping".to_owned()));
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

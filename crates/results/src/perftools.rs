@@ -235,6 +235,7 @@ impl Row {
             bytes: 0,
             errors: 0,
             response_sum: Nanos((nanos(counted.mean_ms) * counted.operations as f64).round() as u64),
+            delay_sum: Nanos(0),
             response_max: Nanos(nanos(counted.max_ms).round() as u64),
             response: Histogram::new().encode(),
             service: Histogram::new().encode(),

@@ -46,7 +46,7 @@ pub use events::Events;
 pub use host_counters::HostCounters;
 pub use observe::Observation;
 pub use patience::{GRACE, GaveUp, patiently};
-pub use preparation::{SwitchedSchedulers, read_into_cache};
+pub use preparation::{ControlGroups, SwitchedSchedulers, read_into_cache};
 pub use purge::DevicePurge;
 pub use session::{Session, unix_now};
 pub use start::{Setup, run_info};

@@ -245,9 +245,9 @@ fn is_direct(task: &JobTask) -> bool {
 /// Whether whatever a task writes is durable when it ends: each write, or all of them, or all but a few.
 fn is_synchronised(task: &JobTask) -> bool {
     let JobTask::Io(task) = task else { return false };
-    let WriteDurability { sync, end_sync, open } = task.durability;
-    let often = |rule: SyncRule| rule.every <= FEW_WRITES;
-    !task.mix.writes() || open.is_some() || end_sync.is_some() || sync.is_some_and(often)
+    let WriteDurability { sync, also, end_sync, open } = &task.durability;
+    let often = |rule: &SyncRule| rule.every <= FEW_WRITES;
+    !task.mix.writes() || open.is_some() || end_sync.is_some() || sync.iter().chain(also).any(often)
 }
 
 /// How far into their file tasks reach: what lies beyond (allocated, never written) says nothing about what they read.

@@ -1,4 +1,4 @@
-//! What jobs may ask for between phases: files in the page cache, another I/O scheduler.
+//! What jobs may ask for between phases: files in the page cache, another I/O scheduler, control groups.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,6 +8,7 @@ use anyhow::Context;
 use iolite_engine::Control;
 use iolite_model::{JobTask, Target};
 use iolite_observe::IoScheduler;
+use iolite_sys::control_group::ControlGroup;
 
 /// I/O schedulers that were switched; they are switched back when this is dropped.
 #[derive(Debug, Default)]
@@ -30,6 +31,25 @@ impl SwitchedSchedulers {
                 switched?;
             }
         }
+        Ok(())
+    }
+}
+
+/// Control groups that jobs run in; those that were created are removed when this is dropped.
+#[derive(Debug, Default)]
+pub struct ControlGroups(Vec<ControlGroup>);
+
+impl ControlGroups {
+    /// Creates a group unless it exists, and sets its weight if one is given; with `keep` it is not removed.
+    ///
+    /// # Errors
+    /// The system has no control groups for I/O, or no weights of them, or the user may not create one.
+    pub fn create(&mut self, name: &str, weight: Option<u32>, keep: bool) -> anyhow::Result<()> {
+        let mut group = ControlGroup::create(name, weight).with_context(|| format!("cgroup {name}"))?;
+        if keep {
+            group.keep();
+        }
+        self.0.push(group);
         Ok(())
     }
 }

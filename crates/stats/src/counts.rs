@@ -41,13 +41,14 @@ impl OpRecord {
     }
 
     fn totals(&self, kind: OpKind) -> OpTotals {
-        let Sums { operations, bytes, errors, response_sum, response_max } = self.sums;
+        let Sums { operations, bytes, errors, response_sum, delay_sum, response_max } = self.sums;
         OpTotals {
             kind,
             operations,
             bytes,
             errors,
             response_sum: Nanos(response_sum),
+            delay_sum: Nanos(delay_sum),
             response_max: Nanos(response_max),
             response: self.response.encode(),
             service: self.service.encode(),

@@ -14,6 +14,9 @@ pub struct Detail {
     pub submission: [Histogram; 3],
     /// Completion times of the same operations: from the return of the submission on.
     pub completion: [Histogram; 3],
+    /// Sums of the submission times and of the completion times in nanoseconds, exact.
+    #[serde(default)]
+    pub sums: [[u64; 2]; 3],
     /// Completion and service times by I/O priority, where operations have priorities of their own.
     pub priorities: Vec<PriorityTimes>,
     /// Operations by how many were in flight when they were submitted, themselves included: up to 1, 2 to 3, 4 to 7, 8 to 15,
@@ -50,6 +53,7 @@ type Pair = Box<(Tally, Tally)>;
 pub struct DetailRecorder {
     /// By the kinds' order in [`Detail`]: submission and completion times, where the kind is announced.
     times: [Option<Pair>; 3],
+    sums: [[u64; 2]; 3],
     priorities: Vec<KindTimes>,
     depths: [u64; 7],
     submits: [u64; 7],
@@ -135,7 +139,11 @@ impl DetailRecorder {
     /// Counts an operation that was queued and has succeeded: its times in nanoseconds.
     #[inline]
     pub fn queued(&mut self, kind: OpKind, submission: u64, completion: u64) {
-        let Some(times) = place(kind).and_then(|place| self.times[place].as_mut()) else { return };
+        let Some(place) = place(kind) else { return };
+        let Some(times) = self.times[place].as_mut() else { return };
+        let [submissions, completions] = &mut self.sums[place];
+        *submissions = submissions.saturating_add(submission);
+        *completions = completions.saturating_add(completion);
         times.0.count(submission);
         times.1.count(completion);
     }
@@ -147,6 +155,7 @@ impl DetailRecorder {
             times.0.add_to(&mut detail.submission[place]);
             times.1.add_to(&mut detail.completion[place]);
         }
+        detail.add_sums(&self.sums);
         for KindTimes { place, priority, times } in &self.priorities {
             let of = detail.of_priority(*place, *priority);
             times.0.add_to(&mut of.completion);
@@ -165,6 +174,7 @@ impl Detail {
         for (mine, other) in self.completion.iter_mut().zip(&other.completion) {
             mine.merge(other);
         }
+        self.add_sums(&other.sums);
         for other in &other.priorities {
             let mine = self.of_priority(other.place, other.priority);
             mine.completion.merge(&other.completion);
@@ -181,6 +191,11 @@ impl Detail {
             self.priorities.len() - 1
         });
         &mut self.priorities[index]
+    }
+
+    fn add_sums(&mut self, others: &[[u64; 2]; 3]) {
+        let sums = self.sums.as_flattened_mut().iter_mut();
+        sums.zip(others.as_flattened()).for_each(|(mine, other)| *mine = mine.saturating_add(*other));
     }
 
     fn add_counts(&mut self, others: [&[u64; 7]; 3]) {
@@ -232,6 +247,7 @@ mod tests {
         };
         assert_eq!(prioritized(&detail), [(0, 0, 0), (0, 0x2000, 1)]);
         assert_eq!(prioritized(&twice), [(0, 0, 0), (0, 0x2000, 2)]);
+        assert_eq!((detail.sums, twice.sums), ([[3, 70], [0, 0], [4, 80]], [[6, 140], [0, 0], [8, 160]]));
         assert_eq!((detail.depths[1], detail.submits[2], detail.completes[0]), (1, 1, 1));
         assert_eq!((twice.depths[1], twice.submits[2], twice.completes[0]), (2, 2, 2));
     }

@@ -167,6 +167,8 @@ impl Recorder {
             record.prompt.count(response);
         } else {
             record.others += 1;
+            let delay = op.issued.saturating_sub(op.intended);
+            record.sums.delay_sum = record.sums.delay_sum.saturating_add(delay);
             record.response.count(response);
             record.service.count(op.completed.saturating_sub(op.issued));
         }

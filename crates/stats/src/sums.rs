@@ -13,6 +13,8 @@ pub(crate) struct Sums {
     pub(crate) errors: u64,
     /// Sum of the response times in nanoseconds.
     pub(crate) response_sum: u64,
+    /// Sum of the delays of the starts (issued minus intended) in nanoseconds: response times less these are service times.
+    pub(crate) delay_sum: u64,
     /// Longest response time in nanoseconds.
     pub(crate) response_max: u64,
 }
@@ -27,12 +29,18 @@ impl Sums {
         self.response_max = self.response_max.max(response);
     }
 
+    /// Sum of the service times in nanoseconds.
+    pub(crate) fn service_sum(&self) -> u64 {
+        self.response_sum.saturating_sub(self.delay_sum)
+    }
+
     /// Adds others. What another process says may be anything: sums stop at the largest number.
     pub(crate) fn merge(&mut self, other: &Sums) {
         self.operations = self.operations.saturating_add(other.operations);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.errors = self.errors.saturating_add(other.errors);
         self.response_sum = self.response_sum.saturating_add(other.response_sum);
+        self.delay_sum = self.delay_sum.saturating_add(other.delay_sum);
         self.response_max = self.response_max.max(other.response_max);
     }
 
@@ -49,6 +57,7 @@ impl From<&OpTotals> for Sums {
             bytes: totals.bytes,
             errors: totals.errors,
             response_sum: totals.response_sum.0,
+            delay_sum: totals.delay_sum.0,
             response_max: totals.response_max.0,
         }
     }

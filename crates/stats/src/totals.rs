@@ -117,6 +117,16 @@ impl PhaseTotals {
         })
     }
 
+    /// Sum of the service times of a kind in nanoseconds, exact.
+    pub fn service_sum(&self, kind: OpKind) -> u64 {
+        self.record_of(kind).map_or(0, |record| record.sums.service_sum())
+    }
+
+    /// Sum of the response times of a kind in nanoseconds, exact.
+    pub fn response_sum(&self, kind: OpKind) -> u64 {
+        self.record_of(kind).map_or(0, |record| record.sums.response_sum)
+    }
+
     /// Service times of a kind, where it occurred.
     pub fn service(&self, kind: OpKind) -> Option<&Histogram> {
         self.record_of(kind).map(|record| &record.service)

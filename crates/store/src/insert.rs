@@ -155,8 +155,8 @@ impl Row<'_> {
             ],
         )?;
         let id = self.connection.last_insert_rowid();
-        let sql = "INSERT INTO interval_op (interval, kind, operations, bytes, errors, response_sum_ns,
-                       response_max_ns, response, service) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let sql = "INSERT INTO interval_op (interval, kind, operations, bytes, errors, response_sum_ns, delay_sum_ns,
+                       response_max_ns, response, service) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         interval.ops.iter().try_for_each(|op| self.op(sql, id, op))
     }
 
@@ -166,8 +166,9 @@ impl Row<'_> {
             params![self.run, worker.phase, worker.worker, self.sequence, integer(worker.length.0)],
         )?;
         let id = self.connection.last_insert_rowid();
-        let sql = "INSERT INTO worker_op (worker, kind, operations, bytes, errors, response_sum_ns,
-                       response_max_ns, response, service) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let sql =
+            "INSERT INTO worker_op (worker, kind, operations, bytes, errors, response_sum_ns, delay_sum_ns,
+                       response_max_ns, response, service) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         worker.ops.iter().try_for_each(|op| self.op(sql, id, op))?;
         worker.percentiles.iter().try_for_each(|percentiles| self.percentiles(id, percentiles))
     }
@@ -198,6 +199,7 @@ impl Row<'_> {
                 integer(op.bytes),
                 integer(op.errors),
                 integer(op.response_sum.0),
+                integer(op.delay_sum.0),
                 integer(op.response_max.0),
                 op.response.0,
                 op.service.0,

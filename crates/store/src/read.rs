@@ -258,6 +258,7 @@ impl Store {
                 bytes: unsigned(self, row, "bytes")?,
                 errors: unsigned(self, row, "errors")?,
                 response_sum: nanos(self, row, "response_sum_ns")?,
+                delay_sum: nanos(self, row, "delay_sum_ns")?,
                 response_max: nanos(self, row, "response_max_ns")?,
                 response: HistogramBytes(self.get(row, "response")?),
                 service: HistogramBytes(self.get(row, "service")?),

@@ -77,6 +77,7 @@ pub(crate) fn op(kind: OpKind, operations: u64) -> OpTotals {
         bytes: operations * 8192,
         errors: 1,
         response_sum: Nanos(operations * 1_000_000),
+        delay_sum: Nanos(0),
         response_max: Nanos(5_000_000),
         response: HistogramBytes(vec![0x1c, 0x84, 0x93, 0x13, operations as u8]),
         service: HistogramBytes(vec![0x1c, 0x84, 0x93, 0x13]),

@@ -1,17 +1,36 @@
 //! Memory aligned for direct I/O.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::cell::Cell;
 use std::io;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 /// Alignment that satisfies direct I/O on every device in use: a memory page, which is at least a logical block.
 pub const ALIGNMENT: usize = 4096;
+
+/// Where the size of a huge page is among the flags of mmap(2): its logarithm (MAP_HUGE_SHIFT).
+const HUGE_SHIFT: u32 = 26;
+
+thread_local! {
+    /// Size of the huge pages that new buffers of this thread are made of; 0 for pages of the usual size.
+    static HUGE_PAGE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Makes the buffers that the calling thread allocates from here on of huge pages of this size, which is a power of two; 0 for
+/// pages of the usual size.
+pub fn use_huge_pages(size: usize) {
+    HUGE_PAGE.set(size);
+}
 
 /// A zeroed, page-aligned piece of memory of fixed length.
 #[derive(Debug)]
 pub struct AlignedBuffer {
     start: NonNull<u8>,
     layout: Layout,
+    /// Length of the mapping that it lies in; `None` in memory of the allocator's.
+    mapped: Option<usize>,
 }
 
 // SAFETY: the memory is owned by this value alone, like a Vec's; nothing else refers to it.
@@ -23,16 +42,42 @@ impl AlignedBuffer {
     /// Zeroed memory of `length` bytes (at least one is reserved).
     ///
     /// # Errors
-    /// `OutOfMemory` when the system has not that much.
+    /// `OutOfMemory` when the system has not that much, or not as many huge pages, where the thread uses them.
     pub fn new(length: usize) -> io::Result<AlignedBuffer> {
         let layout = Layout::from_size_align(length.max(1), ALIGNMENT).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidInput, format!("a buffer of {length} bytes is too large"))
         })?;
+        let page = HUGE_PAGE.get();
+        if page > 0 {
+            return AlignedBuffer::of_huge_pages(layout, page);
+        }
         // SAFETY: the layout's size is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| {
             io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for a buffer of {length} bytes"))
         })?;
-        Ok(AlignedBuffer { start, layout })
+        Ok(AlignedBuffer { start, layout, mapped: None })
+    }
+
+    fn of_huge_pages(layout: Layout, page: usize) -> io::Result<AlignedBuffer> {
+        let length = layout.size().checked_next_multiple_of(page).ok_or(io::ErrorKind::OutOfMemory)?;
+        let size = MapFlags::from_bits_retain(page.trailing_zeros() << HUGE_SHIFT);
+        let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::POPULATE | size;
+        // SAFETY: a new mapping at a place of the kernel's choice touches no memory that Rust knows of.
+        let start =
+            unsafe { mmap_anonymous(ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, flags) };
+        let start = start.map_err(|error| {
+            let error = io::Error::from(error);
+            let kib = page / 1024;
+            io::Error::new(
+                error.kind(),
+                format!(
+                    "a buffer of {length} bytes of huge pages cannot be allocated ({error}): reserve pages, as in `echo N > \
+                     /sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages`, or use pages of the usual size"
+                ),
+            )
+        })?;
+        let start = NonNull::new(start.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(AlignedBuffer { start, layout, mapped: Some(length) })
     }
 
     /// The memory, to read.
@@ -55,8 +100,12 @@ impl AlignedBuffer {
 
 impl Drop for AlignedBuffer {
     fn drop(&mut self) {
-        // SAFETY: start came from alloc_zeroed with this very layout and is freed once.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+        match self.mapped {
+            // SAFETY: start came from mmap with this very length and is unmapped once. A failure leaves the memory mapped.
+            Some(length) => drop(unsafe { munmap(self.start.as_ptr().cast(), length) }),
+            // SAFETY: start came from alloc_zeroed with this very layout and is freed once.
+            None => unsafe { dealloc(self.start.as_ptr(), self.layout) },
+        }
     }
 }
 
@@ -74,5 +123,44 @@ mod tests {
             assert_eq!(buffer.as_slice(), vec![7; length]);
         }
         assert!(AlignedBuffer::new(usize::MAX).is_err());
+    }
+
+    /// Size of the pages of the mapping that an address lies in, in KiB.
+    fn page_size_at(address: usize) -> Option<u64> {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut within = false;
+        for line in maps.lines() {
+            let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+            let bounds = range.and_then(|(start, end)| {
+                let number = |text| usize::from_str_radix(text, 16).ok();
+                Some(number(start)?..number(end)?)
+            });
+            if let Some(bounds) = bounds {
+                within = bounds.contains(&address);
+            } else if let Some(size) = line.strip_prefix("KernelPageSize:").filter(|_| within) {
+                return size.trim().trim_end_matches(" kB").parse().ok();
+            }
+        }
+        None
+    }
+
+    /// With huge pages reserved the buffer is made of them; without, the error says how to reserve them.
+    #[test]
+    fn buffers_are_of_huge_pages_where_the_thread_uses_them() {
+        std::thread::spawn(|| {
+            assert_eq!(page_size_at(AlignedBuffer::new(4096).unwrap().as_ptr() as usize), Some(4));
+            use_huge_pages(2 << 20);
+            match AlignedBuffer::new(8192) {
+                Ok(mut buffer) => {
+                    assert_eq!(page_size_at(buffer.as_ptr() as usize), Some(2048));
+                    buffer.as_mut_slice().fill(7);
+                    assert_eq!(buffer.as_slice(), [7; 8192]);
+                }
+                Err(error) => assert!(error.to_string().contains("hugepages-2048kB/nr_hugepages"), "{error}"),
+            }
+        })
+        .join()
+        .unwrap();
+        assert!(AlignedBuffer::new(4096).is_ok(), "other threads are as they were");
     }
 }

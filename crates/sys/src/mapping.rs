@@ -19,6 +19,8 @@ pub struct Use {
     pub write: bool,
     /// It will be used in random order: a fault reads its own page, not its neighbours (madvise(2), MADV_RANDOM).
     pub random: bool,
+    /// The kernel is asked for huge pages (madvise(2), MADV_HUGEPAGE).
+    pub huge: bool,
 }
 
 /// A whole file, as long as it was at the start, mapped and shared with whoever else has it open.
@@ -74,6 +76,14 @@ impl Mapping {
         if usage.random {
             // SAFETY: the range is the mapping; the advice changes how much is read ahead, no content.
             unsafe { madvise(start.as_ptr().cast(), length, Advice::Random) }?;
+        }
+        if usage.huge {
+            // SAFETY: the range is the mapping; the advice changes the size of its pages, no content.
+            unsafe { madvise(start.as_ptr().cast(), length, Advice::LinuxHugepage) }.map_err(|error| {
+                let error = io::Error::from(error);
+                let reason = format!("the kernel has no transparent huge pages ({error}): do without them");
+                io::Error::new(error.kind(), reason)
+            })?;
         }
         Ok(mapping)
     }
@@ -195,7 +205,7 @@ mod tests {
     fn mapped(length: u64, write: bool) -> (Mapping, Arc<File>) {
         let file = Arc::new(tempfile::tempfile().unwrap());
         file.set_len(length).unwrap();
-        (Mapping::new(file.clone(), Use { write, random: write }).unwrap(), file)
+        (Mapping::new(file.clone(), Use { write, random: write, huge: write }).unwrap(), file)
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! When operations are meant to start.
 
 mod by_kind;
+mod paused;
 
-use iolite_model::{Access, Arrival, Bandwidth, FileTask, Iops, Mix, Nanos, Pace, Trace};
+use iolite_model::{Access, Arrival, Bandwidth, FileTask, Iops, Mix, Nanos, Pace, RatedThinkTime, Trace};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::error::WorkloadError;
@@ -11,6 +12,7 @@ use crate::random::Purpose;
 use crate::random::generator;
 use crate::random::unit;
 pub use by_kind::ByKind;
+pub use paused::Paused;
 
 /// The slowest rate: once in 30 years. Distances beyond are no numbers any more.
 const SLOWEST: f64 = 1e-9;
@@ -69,6 +71,8 @@ pub enum Arrivals {
     },
     /// Two kinds of operations, each with arrivals of its own.
     ByKind(Box<ByKind>),
+    /// A rate with pauses.
+    Paused(Box<Paused>),
     /// The instants of a trace.
     Traced {
         /// The trace.
@@ -113,6 +117,7 @@ pub(crate) fn check(arrival: Arrival, mix: Mix) -> Result<(), WorkloadError> {
         }
         Arrival::ConstantBytes(rate) | Arrival::PoissonBytes(rate) => check_pace(Pace::Bytes(rate))?,
         Arrival::ByKind(rates) => by_kind::check(rates, mix)?,
+        Arrival::RatedThinkTime(rated) => check(rated.schedule.into(), mix)?,
     }
     match arrival {
         Arrival::Bursts { operations: 0, .. } => Err(WorkloadError::new(
@@ -120,11 +125,14 @@ pub(crate) fn check(arrival: Arrival, mix: Mix) -> Result<(), WorkloadError> {
             "it needs at least one",
             "1 is the same as a constant rate",
         )),
-        Arrival::ThinkTime { operations: 0, io_time: Nanos(0), .. } => Err(WorkloadError::new(
-            "the think time comes after no operations".to_owned(),
-            "nothing would ever be done",
-            "specify the number of operations between two pauses",
-        )),
+        Arrival::ThinkTime { operations: 0, io_time: Nanos(0), .. }
+        | Arrival::RatedThinkTime(RatedThinkTime { operations: 0, io_time: Nanos(0), .. }) => {
+            Err(WorkloadError::new(
+                "the think time comes after no operations".to_owned(),
+                "nothing would ever be done",
+                "specify the number of operations between two pauses",
+            ))
+        }
         _ => Ok(()),
     }
 }
@@ -192,6 +200,7 @@ impl Arrivals {
                 Arrivals::Traced { trace: trace.clone(), next: 0, scale: 100.0 / f64::from(percent.max(1)) }
             }
             Arrival::ByKind(rates) => Arrivals::ByKind(Box::new(ByKind::new(rates, task, worker))),
+            Arrival::RatedThinkTime(rated) => Arrivals::Paused(Box::new(Paused::new(rated, task, worker))),
             Arrival::ThinkTime { pause, operations, spin, io_time } => {
                 let operations = if operations == 0 { u32::MAX } else { operations };
                 Arrivals::ThinkTime {
@@ -213,8 +222,10 @@ impl Arrivals {
     /// before [`next`](Arrivals::next).
     #[inline]
     pub fn choose(&mut self, now: u64) {
-        if let Arrivals::ByKind(kinds) = self {
-            kinds.choose(now);
+        match self {
+            Arrivals::ByKind(kinds) => kinds.choose(now),
+            Arrivals::Paused(paused) => paused.choose(now),
+            _ => {}
         }
     }
 
@@ -223,6 +234,7 @@ impl Arrivals {
     pub fn kind(&self) -> Option<IoKind> {
         match self {
             Arrivals::ByKind(kinds) => kinds.kind(),
+            Arrivals::Paused(paused) => paused.kind(),
             _ => None,
         }
     }
@@ -240,6 +252,7 @@ impl Arrivals {
             }
             Arrivals::Bursts { first, period, burst, .. } => Some((first + *burst as f64 * period) as u64),
             Arrivals::ByKind(kinds) => kinds.next(),
+            Arrivals::Paused(paused) => paused.next(),
             Arrivals::Traced { trace, next, scale } => Some(traced_instant(trace, *next, *scale)),
             Arrivals::ThinkTime { left: 0, .. } => Some(u64::MAX),
             Arrivals::ThinkTime { resume, .. } => *resume,
@@ -255,6 +268,7 @@ impl Arrivals {
             Arrivals::ThinkTime { spin, completed, resume: Some(_), .. } => {
                 Some(completed.saturating_add(*spin))
             }
+            Arrivals::Paused(paused) => paused.spin_until(),
             _ => None,
         }
     }
@@ -265,6 +279,7 @@ impl Arrivals {
         match self {
             Arrivals::ConstantBytes { bytes, .. } => *bytes = bytes.saturating_add(u64::from(length)),
             Arrivals::ByKind(kinds) => kinds.advance(length),
+            Arrivals::Paused(paused) => paused.advance(length),
             _ => self.step(f64::from(length)),
         }
     }
@@ -273,7 +288,7 @@ impl Arrivals {
     #[inline]
     fn step(&mut self, size: f64) {
         match self {
-            Arrivals::Closed | Arrivals::ByKind(_) => (),
+            Arrivals::Closed | Arrivals::ByKind(_) | Arrivals::Paused(_) => (),
             Arrivals::Traced { next, .. } => *next += 1,
             Arrivals::Poisson { mean_gap, next, generator } => *next += -unit(generator).ln() * *mean_gap,
             Arrivals::PoissonBytes { per_byte, next, generator, .. } => {
@@ -300,6 +315,9 @@ impl Arrivals {
     /// back.
     #[inline]
     pub fn completed(&mut self, at: u64) {
+        if let Arrivals::Paused(paused) = self {
+            paused.completed(at);
+        }
         if let Arrivals::ThinkTime {
             pause,
             operations,
@@ -332,6 +350,7 @@ impl Arrivals {
         let size = match self {
             Arrivals::Closed | Arrivals::ThinkTime { .. } => return 0,
             Arrivals::ByKind(kinds) => return kinds.backlog(until),
+            Arrivals::Paused(paused) => return paused.backlog(until),
             Arrivals::Poisson { .. } | Arrivals::Bursts { .. } | Arrivals::Traced { .. } => 0.0,
             Arrivals::PoissonBytes { mean_size, .. } | Arrivals::ConstantBytes { mean_size, .. } => {
                 *mean_size
@@ -352,9 +371,11 @@ impl Arrivals {
     fn expected(&self, until: u64) -> u64 {
         let until = until as f64;
         match self {
-            Arrivals::Closed | Arrivals::ThinkTime { .. } | Arrivals::ByKind(_) | Arrivals::Traced { .. } => {
-                0
-            }
+            Arrivals::Closed
+            | Arrivals::ThinkTime { .. }
+            | Arrivals::Paused(_)
+            | Arrivals::ByKind(_)
+            | Arrivals::Traced { .. } => 0,
             Arrivals::Poisson { mean_gap, next, .. } => ((until - next) / mean_gap) as u64,
             Arrivals::PoissonBytes { per_byte, mean_size, next, .. } => {
                 ((until - next) / (per_byte * mean_size)) as u64

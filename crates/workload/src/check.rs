@@ -43,6 +43,7 @@ fn check_mix(mix: Mix) -> Result<(), WorkloadError> {
         Mix::ReadPercent(percent) => ("reads", percent),
         Mix::TrimPercent(percent) => ("trims", percent),
         Mix::ReadThenWrite(percent) => ("reads that are written back", percent),
+        Mix::ReadTrimPercent { reads, trims } => ("reads and trims", reads.saturating_add(trims)),
         Mix::Read | Mix::Write | Mix::Trim | Mix::TrimThenWrite | Mix::Traced(_) => return Ok(()),
     };
     WorkloadError::unless(
@@ -128,6 +129,10 @@ mod tests {
         for (task, part) in [
             (FileTask { mix: Mix::ReadPercent(101), ..good.clone() }, "share of reads is 101 %"),
             (FileTask { mix: Mix::TrimPercent(101), ..good.clone() }, "share of trims is 101 %"),
+            (
+                FileTask { mix: Mix::ReadTrimPercent { reads: 60, trims: 41 }, ..good.clone() },
+                "trims is 101 %",
+            ),
             (FileTask { access: Access::Runs { blocks: 0 }, ..good.clone() }, "a run has no block"),
             (FileTask { arrival: Arrival::Constant(Iops(0.0)), ..good.clone() }, "rate"),
             (FileTask { contents: empty, ..good.clone() }, "no bytes"),

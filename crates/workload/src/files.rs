@@ -83,9 +83,9 @@ pub(crate) fn check(task: &FileTask) -> Result<(), WorkloadError> {
             "specify 1, or remove the number",
         ),
         FileOrder::Sequential => Ok(()),
-        FileOrder::Zipf(theta) => law(Access::Zipf { theta }),
-        FileOrder::Pareto(h) => law(Access::Pareto { h }),
-        FileOrder::Normal(deviation_percent) => law(Access::Normal { deviation_percent }),
+        FileOrder::Zipf(theta) => law(Access::Zipf { theta, centre: None }),
+        FileOrder::Pareto(h) => law(Access::Pareto { h, centre: None }),
+        FileOrder::Normal(deviation_percent) => law(Access::Normal { deviation_percent, centre: None }),
     }
 }
 

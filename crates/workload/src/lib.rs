@@ -17,7 +17,7 @@ mod spread;
 mod stream;
 mod verify;
 
-pub use arrival::{Arrivals, ByKind};
+pub use arrival::{Arrivals, ByKind, Paused};
 pub use check::validate;
 pub use data::Filler;
 pub use error::WorkloadError;

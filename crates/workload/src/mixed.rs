@@ -290,15 +290,16 @@ mod tests {
             Access::Runs { blocks: 5 },
             Access::Random,
             Access::Covering,
-            Access::Zipf { theta: 0.99 },
-            Access::Pareto { h: 0.2 },
-            Access::Normal { deviation_percent: 10.0 },
+            Access::Zipf { theta: 0.99, centre: None },
+            Access::Pareto { h: 0.2, centre: Some(0.3) },
+            Access::Normal { deviation_percent: 10.0, centre: Some(0.9) },
             Access::Zoned(vec![zone(80.0, 20.0), zone(20.0, 80.0)]),
             Access::HotSpots(vec![spot]),
             Access::ZoneCycle(cycle(false)),
             Access::ZoneCycle(cycle(true)),
             Access::Jumps(Box::new(Jumps { percent: 40, ..Jumps::default() })),
             Access::Jumps(Box::new(Jumps { run: 3, step: Bytes(16384), ..Jumps::default() })),
+            Access::Jumps(Box::new(Jumps { run: 3, repeat: true, ..Jumps::default() })),
         ]
     }
 
@@ -306,7 +307,7 @@ mod tests {
         #[test]
         fn operations_lie_in_their_part_at_the_alignment(
             span in 50_000u64..1_000_000, alignment in prop::sample::select(vec![1u64, 512, 4096]),
-            family in 0usize..16, regions in 0usize..4, worker in 0u32..2, seed: u64,
+            family in 0usize..17, regions in 0usize..4, worker in 0u32..2, seed: u64,
         ) {
             let access = families()[family].clone();
             let law = if access == Access::Covering { range(4096, 4096) } else { range(512, 8192) };

@@ -58,12 +58,12 @@ enum Order {
     Covering(Box<Covering>),
     Zipf {
         law: Zipf,
-        places: Box<Permutation>,
+        places: Box<Scattered>,
         generator: Xoshiro256PlusPlus,
     },
     Pareto {
         law: Pareto,
-        places: Box<Permutation>,
+        places: Box<Scattered>,
         generator: Xoshiro256PlusPlus,
     },
     Normal {
@@ -140,15 +140,18 @@ impl Offsets {
             Access::Covering => {
                 Order::Covering(Box::new(Covering::new(blocks, seat.turn, seat.turns, seat.common())?))
             }
-            Access::Zipf { theta } => {
-                Order::Zipf { law: Zipf::new(blocks, *theta), places: places(blocks, seed), generator }
+            Access::Zipf { theta, centre } => {
+                let places = Box::new(Scattered::new(blocks, seed, *centre));
+                Order::Zipf { law: Zipf::new(blocks, *theta), places, generator }
             }
-            Access::Pareto { h } => {
-                Order::Pareto { law: Pareto::new(blocks, *h), places: places(blocks, seed), generator }
+            Access::Pareto { h, centre } => {
+                let places = Box::new(Scattered::new(blocks, seed, *centre));
+                Order::Pareto { law: Pareto::new(blocks, *h), places, generator }
             }
-            Access::Normal { deviation_percent } => {
-                Order::Normal { law: Normal::new(blocks, *deviation_percent), generator }
-            }
+            Access::Normal { deviation_percent, centre } => Order::Normal {
+                law: Normal::new(blocks, *deviation_percent, centre.unwrap_or(0.5)),
+                generator,
+            },
             Access::Zoned(zones) => Order::Zones(Zones::zoned(zones, blocks, block, generator).ok()?),
             Access::HotSpots(spots) => Order::Zones(Zones::hot_spots(spots, blocks, block, generator).ok()?),
             Access::ZoneCycle(zones) => {
@@ -190,8 +193,32 @@ impl Offsets {
 }
 
 /// Where each rank of a skewed law lies: the same for all workers, so that they share the hot blocks.
-fn places(blocks: u64, seed: u64) -> Box<Permutation> {
-    Box::new(Permutation::new(blocks, &mut generator(seed, 0, Purpose::Permutation)))
+#[derive(Debug, Clone)]
+struct Scattered {
+    permutation: Permutation,
+    blocks: u64,
+    /// Blocks that all ranks are moved by, around the end of the span.
+    shift: u64,
+}
+
+impl Scattered {
+    /// All ranks of `blocks` blocks; the first one lies at `centre` (0 to 1), if that is given.
+    fn new(blocks: u64, seed: u64, centre: Option<f64>) -> Scattered {
+        let permutation = Permutation::new(blocks, &mut generator(seed, 0, Purpose::Permutation));
+        let shift = centre.map_or(0, |centre| {
+            let first = ((centre * blocks as f64) as u64).min(blocks - 1);
+            let there = permutation.image(0);
+            if first >= there { first - there } else { blocks - (there - first) }
+        });
+        Scattered { permutation, blocks, shift }
+    }
+
+    #[inline]
+    fn image(&self, rank: u64) -> u64 {
+        let block = self.permutation.image(rank);
+        let left = self.blocks - block;
+        if self.shift < left { block + self.shift } else { self.shift - left }
+    }
 }
 
 /// Checks an order's parameters for a span and blocks of these sizes. A span with too few blocks is no matter of
@@ -220,9 +247,11 @@ pub(crate) fn check(access: &Access, span: Bytes, block: Bytes, direct: bool) ->
             "it needs at least one before it jumps",
             "specify the number of blocks in a row; 1 is the same as random",
         ),
-        Access::Zipf { theta } => zipf::check(*theta),
-        Access::Pareto { h } => pareto::check(*h),
-        Access::Normal { deviation_percent } => normal::check(*deviation_percent),
+        Access::Zipf { theta, centre } => zipf::check(*theta).and_then(|()| check_centre(*centre)),
+        Access::Pareto { h, centre } => pareto::check(*h).and_then(|()| check_centre(*centre)),
+        Access::Normal { deviation_percent, centre } => {
+            normal::check(*deviation_percent).and_then(|()| check_centre(*centre))
+        }
         Access::Zoned(zones) => {
             let blocks = span.0.checked_div(block.0).unwrap_or(0);
             Zones::zoned(zones, blocks, block.0, generator(0, 0, Purpose::Offsets)).map(drop)
@@ -232,6 +261,15 @@ pub(crate) fn check(access: &Access, span: Bytes, block: Bytes, direct: bool) ->
             Zones::hot_spots(spots, blocks, block.0, generator(0, 0, Purpose::Offsets)).map(drop)
         }
     }
+}
+
+fn check_centre(centre: Option<f64>) -> Result<(), WorkloadError> {
+    WorkloadError::unless(
+        centre.is_none_or(|centre| (0.0..=1.0).contains(&centre)),
+        || format!("the centre is {}", centre.unwrap_or_default()),
+        "it is a part of the region, between 0 (its start) and 1 (its end)",
+        "divide percentages by 100",
+    )
 }
 
 fn check_step(step: Bytes, span: Bytes, block: Bytes, direct: bool) -> Result<(), WorkloadError> {
@@ -331,9 +369,9 @@ mod tests {
             Access::Runs { blocks: 8 },
             Access::Random,
             Access::Covering,
-            Access::Zipf { theta: 0.99 },
-            Access::Pareto { h: 0.2 },
-            Access::Normal { deviation_percent: 10.0 },
+            Access::Zipf { theta: 0.99, centre: None },
+            Access::Pareto { h: 0.2, centre: None },
+            Access::Normal { deviation_percent: 10.0, centre: None },
             Access::Zoned(vec![zone(80.0, 20.0), zone(20.0, 80.0)]),
             Access::HotSpots(vec![spot]),
             Access::ZoneCycle(ZoneCycle {
@@ -395,7 +433,7 @@ mod tests {
 
     #[test]
     fn workers_share_hot_blocks_which_are_scattered() {
-        for access in [Access::Zipf { theta: 1.0 }, Access::Pareto { h: 0.05 }] {
+        for access in [Access::Zipf { theta: 1.0, centre: None }, Access::Pareto { h: 0.05, centre: None }] {
             let hottest = |worker| {
                 let mut counts = vec![0; 10_000];
                 draw(&access, worker, 5, 100_000)
@@ -412,6 +450,28 @@ mod tests {
             places.sort_unstable();
             // Five random blocks of 10,000 are within 10 of each other with a probability of 2 %; the seed is fixed.
             assert!(places.windows(2).all(|pair| pair[1] - pair[0] > 10), "{access:?}: {places:?}");
+        }
+    }
+
+    /// The first rank of 100,000 draws lies at the centre, and each block is still one rank's.
+    #[test]
+    fn the_hottest_block_lies_at_the_centre() {
+        for centre in [0.0, 0.3, 0.999, 1.0] {
+            let expected = ((centre * 10_000.0) as u64).min(9_999);
+            for access in [
+                Access::Zipf { theta: 1.2, centre: Some(centre) },
+                Access::Pareto { h: 0.02, centre: Some(centre) },
+            ] {
+                let mut counts = std::collections::BTreeMap::new();
+                for offset in draw(&access, 0, 5, 100_000) {
+                    *counts.entry(offset / 4096).or_insert(0) += 1;
+                }
+                let hottest = counts.iter().max_by_key(|(_, count)| **count).map(|(block, _)| *block);
+                assert_eq!(hottest, Some(expected), "{access:?}");
+            }
+            let places = Scattered::new(1000, 7, Some(centre));
+            let images: BTreeSet<u64> = (0..1000).map(|rank| places.image(rank)).collect();
+            assert_eq!((images.len(), images.last()), (1000, Some(&999)));
         }
     }
 
@@ -442,9 +502,12 @@ mod tests {
             (Access::SequentialBack { step: Bytes(2048) }, "at least a block"),
             (Access::SequentialBack { step: Bytes(u64::MAX) }, "no more than there is"),
             (Access::SequentialSkip { hole: Bytes(u64::MAX) }, "smaller than the target"),
-            (Access::Zipf { theta: -1.0 }, "from 0"),
-            (Access::Pareto { h: 20.0 }, "below 1"),
-            (Access::Normal { deviation_percent: 0.0 }, "at most 100"),
+            (Access::Zipf { theta: -1.0, centre: None }, "from 0"),
+            (Access::Zipf { theta: 1.2, centre: Some(1.1) }, "the centre is 1.1"),
+            (Access::Pareto { h: 20.0, centre: None }, "below 1"),
+            (Access::Pareto { h: 0.2, centre: Some(-0.1) }, "the centre is -0.1"),
+            (Access::Normal { deviation_percent: 0.0, centre: None }, "at most 100"),
+            (Access::Normal { deviation_percent: 5.0, centre: Some(f64::NAN) }, "between 0"),
             (Access::Zoned(vec![]), "100 in all"),
             (
                 Access::ZoneCycle(ZoneCycle {

@@ -26,6 +26,8 @@ pub enum Purpose {
     Files = 9,
     /// Which operations have a priority of their own.
     Priorities = 10,
+    /// Which of the operations that do not read trim.
+    Trims = 11,
 }
 
 /// The generator of a purpose for one worker of a phase.

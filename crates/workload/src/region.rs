@@ -111,7 +111,7 @@ pub(crate) fn has_slices(task: &FileTask) -> bool {
 
 /// Whether reads or trims and the writes among them each go through the span by themselves.
 pub(crate) fn kinds_apart(task: &FileTask) -> bool {
-    let two = matches!(task.mix, Mix::ReadPercent(_) | Mix::TrimPercent(_));
+    let two = matches!(task.mix, Mix::ReadPercent(_) | Mix::TrimPercent(_) | Mix::ReadTrimPercent { .. });
     let cycle = matches!(task.access, Access::ZoneCycle(_));
     two && task.access.is_sequential() && !cycle
 }

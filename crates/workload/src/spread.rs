@@ -66,7 +66,7 @@ impl<P> Spread<P> {
             FileOrder::Random(run) => Picker::Random(run, generator),
             FileOrder::Zipf(theta) => Picker::Zipf(Zipf::new(count, theta), generator),
             FileOrder::Pareto(h) => Picker::Pareto(Pareto::new(count, h), generator),
-            FileOrder::Normal(deviation) => Picker::Normal(Normal::new(count, deviation), generator),
+            FileOrder::Normal(deviation) => Picker::Normal(Normal::new(count, deviation, 0.5), generator),
         };
         let walks = has_slices(task) || task.access == Access::Covering;
         let rounds = match picker {

@@ -72,6 +72,8 @@ struct Other {
 enum Kinds {
     Always(IoKind),
     Or(Dice),
+    /// Reads, trims and writes: the dice's first kind is a read, its second one of the others' dice.
+    OrTrim(Dice, Dice),
     /// A trim, then the write that it was for.
     TrimThenWrite(Option<PlannedOp>),
     /// A read, then perhaps the write of what it has read.
@@ -82,8 +84,8 @@ enum Kinds {
 #[derive(Debug, Clone)]
 enum Places {
     Equal(Blocks),
-    /// Those of writes come second.
-    Apart(Box<[Blocks; 2]>),
+    /// Those of writes come second, and with them those of trims where that is set.
+    Apart(Box<[Blocks; 2]>, bool),
     Mixed(Mixed),
     Spread(Box<Spread<Places>>),
 }
@@ -105,7 +107,7 @@ impl OpStream {
         let course = match (Kinds::of(task, worker), places) {
             (Kinds::Always(kind), Places::Equal(blocks)) => MixStream::Always { kind, blocks },
             (Kinds::Or(dice), Places::Equal(blocks)) => MixStream::Or { dice, blocks },
-            (Kinds::Or(dice), Places::Apart(blocks)) => MixStream::Apart { dice, blocks },
+            (Kinds::Or(dice), Places::Apart(blocks, _)) => MixStream::Apart { dice, blocks },
             (kinds, places) => MixStream::Other(Box::new(Other { kinds, places })),
         };
         Some(OpStream { course, part })
@@ -177,6 +179,10 @@ impl Other {
         let kind = match &mut self.kinds {
             Kinds::Always(kind) => *kind,
             Kinds::Or(dice) => dice.roll(),
+            Kinds::OrTrim(reads, others) => match reads.roll() {
+                IoKind::Read => IoKind::Read,
+                _ => others.roll(),
+            },
             Kinds::TrimThenWrite(pending) => match pending.take() {
                 Some(write) => return write,
                 None => {
@@ -215,7 +221,10 @@ impl Places {
             })
         };
         let places = match &task.sizes {
-            None if kinds_apart(task) => Places::Apart(Box::new([blocks()?, blocks()?])),
+            None if kinds_apart(task) => {
+                let trims = matches!(task.mix, Mix::ReadTrimPercent { .. });
+                Places::Apart(Box::new([blocks()?, blocks()?]), trims)
+            }
             None => Places::Equal(blocks()?),
             Some(sizes) => Places::Mixed(Mixed::new(task, sizes, region, seat)?),
         };
@@ -226,7 +235,10 @@ impl Places {
         match self {
             Places::Spread(spread) => spread.next(|places| places.next(kind)),
             Places::Equal(blocks) => blocks.next(kind),
-            Places::Apart(blocks) => blocks[usize::from(kind == IoKind::Write)].next(kind),
+            // The first of the two is that of the kind beside the writes; of three kinds trims belong to the writes.
+            Places::Apart(blocks, trims) => {
+                blocks[usize::from(kind == IoKind::Write || (kind == IoKind::Trim && *trims))].next(kind)
+            }
             Places::Mixed(mixed) => {
                 let (offset, length) = mixed.next(kind);
                 PlannedOp { kind, offset, length }
@@ -250,22 +262,28 @@ fn spread(task: &FileTask, worker: u32) -> Option<(Places, Range<u64>)> {
 
 impl Kinds {
     fn of(task: &FileTask, worker: u32) -> Kinds {
-        let or = |one, percent: u8| {
+        let dice = |one, percent: u8| {
             let generator = generator(task.seed, worker, Purpose::Mix);
-            Kinds::Or(Dice { kinds: [one, IoKind::Write], percent: u64::from(percent), generator })
+            Dice { kinds: [one, IoKind::Write], percent: u64::from(percent), generator }
         };
+        let or = |one, percent: u8| Kinds::Or(dice(one, percent));
         match task.mix {
             Mix::Read => Kinds::Always(IoKind::Read),
             Mix::Write => Kinds::Always(IoKind::Write),
             Mix::Trim => Kinds::Always(IoKind::Trim),
             Mix::ReadPercent(percent) => or(IoKind::Read, percent),
             Mix::TrimPercent(percent) => or(IoKind::Trim, percent),
+            Mix::ReadTrimPercent { reads, trims } => {
+                let rest = u64::from(100u8.saturating_sub(reads)).max(1);
+                // In percent of what is no read; drawn apart from whether it is one.
+                let generator = generator(task.seed, worker, Purpose::Trims);
+                let percent = (u64::from(trims) * 100 + rest / 2) / rest;
+                let others = Dice { percent, generator, ..dice(IoKind::Trim, 0) };
+                Kinds::OrTrim(dice(IoKind::Read, reads), others)
+            }
             Mix::TrimThenWrite => Kinds::TrimThenWrite(None),
             // The dice's first kind comes with the probability of a write.
-            Mix::ReadThenWrite(percent) => match or(IoKind::Read, percent) {
-                Kinds::Or(dice) => Kinds::ReadThenWrite(None, dice),
-                other => other,
-            },
+            Mix::ReadThenWrite(percent) => Kinds::ReadThenWrite(None, dice(IoKind::Read, percent)),
             // That goes with a trace, which has its own.
             Mix::Traced(_) => Kinds::Always(IoKind::Read),
         }
@@ -301,6 +319,10 @@ pub(crate) mod tests {
             (Mix::TrimPercent(20), IoKind::Trim, 1_840, 2_160),
             (Mix::TrimPercent(20), IoKind::Write, 7_840, 8_160),
             (Mix::TrimPercent(100), IoKind::Trim, 10_000, 10_000),
+            (Mix::ReadTrimPercent { reads: 50, trims: 10 }, IoKind::Read, 4_800, 5_200),
+            (Mix::ReadTrimPercent { reads: 50, trims: 10 }, IoKind::Trim, 880, 1_120),
+            (Mix::ReadTrimPercent { reads: 50, trims: 10 }, IoKind::Write, 3_800, 4_200),
+            (Mix::ReadTrimPercent { reads: 30, trims: 70 }, IoKind::Write, 0, 0),
         ] {
             let drawn = draw(&task(mix, Stop::default()), 0, 10_000);
             let count = drawn.iter().filter(|op| op.kind == kind).count();
@@ -383,9 +405,9 @@ pub(crate) mod tests {
             Access::Sequential,
             Access::Random,
             Access::Covering,
-            Access::Zipf { theta: 0.9 },
+            Access::Zipf { theta: 0.9, centre: None },
             Access::Runs { blocks: 4 },
-            Access::Normal { deviation_percent: 20.0 },
+            Access::Normal { deviation_percent: 20.0, centre: None },
         ];
         for access in orders {
             let regions = Regions::Slices;

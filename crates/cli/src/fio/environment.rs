@@ -7,12 +7,15 @@ use std::process::Command;
 use anyhow::Context;
 use iolite_engine::EngineError;
 use iolite_fio::driver::{Failure, FailureKind, FioJob, Preparation};
-use iolite_session::{Environment, Session, SwitchedSchedulers, read_into_cache};
+use iolite_fio::language::ControlGroup;
+use iolite_session::{ControlGroups, Environment, Session, SwitchedSchedulers, read_into_cache};
 
-/// The environment of fio's jobs. I/O schedulers that were switched are switched back when it is dropped.
+/// The environment of fio's jobs. When it is dropped, I/O schedulers that were switched are switched back, and control groups that
+/// were created are removed.
 #[derive(Debug, Default)]
 pub(super) struct Shell {
     schedulers: SwitchedSchedulers,
+    groups: ControlGroups,
 }
 
 impl Environment<FioJob> for Shell {
@@ -29,6 +32,9 @@ impl Environment<FioJob> for Shell {
                 session.make_ready(&task).and_then(|()| read_into_cache(&task, session.control()))
             }
             Preparation::Scheduler { paths, name } => self.schedulers.switch(&paths, &name),
+            Preparation::ControlGroup(ControlGroup { name, weight, keep }) => {
+                self.groups.create(&name, weight, keep)
+            }
         };
         if let Err(error) = prepared {
             job.failed(failure(&error));

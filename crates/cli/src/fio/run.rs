@@ -75,9 +75,10 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     conclude(&results, logs, armed.fired())
 }
 
-/// The flag of Ctrl-C. I/O schedulers that are switched are switched back at the end: a second Ctrl-C does not prevent that.
+/// The flag of Ctrl-C. I/O schedulers that are switched are switched back at the end, and control groups removed: a second Ctrl-C
+/// does not prevent that.
 fn interrupt_flag(threads: &[Thread]) -> anyhow::Result<Arc<AtomicBool>> {
-    if threads.iter().any(|thread| thread.scheduler.is_some()) {
+    if threads.iter().any(|thread| thread.scheduler.is_some() || thread.control_group.is_some()) {
         signals::undoing_interrupt_flag()
     } else {
         signals::interrupt_flag()

@@ -53,6 +53,7 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
         let end = self.lane.now().min(self.lane.end());
         self.lane.stop_issuing(end);
         self.plan.sync = self.plan.sync.filter(|_| self.plan.linked);
+        self.plan.also.clear();
         let at_end = self.in_flight as u64;
         let due = self.plan.arrivals.backlog(end);
         let held = u64::from(self.held.take().is_some() && due > 0);

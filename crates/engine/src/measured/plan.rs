@@ -26,6 +26,8 @@ pub(crate) struct Plan {
     /// Size of the largest operation.
     pub(crate) largest: u32,
     pub(crate) sync: Option<SyncRule>,
+    /// Further syncs, each with the number of writes until it is due.
+    pub(crate) also: Vec<(SyncRule, u32)>,
     /// When all is issued, or the time is over, what was written is made durable once more.
     pub(crate) end_sync: Option<SyncMethod>,
     /// Each write is submitted together with its sync.

@@ -22,7 +22,7 @@ pub(crate) struct Journal {
 
 impl Journal {
     pub(crate) fn new(state: &StateFile, worker: u32) -> Result<Journal, EngineError> {
-        let usage = Use { write: true, random: true };
+        let usage = Use { write: true, random: true, huge: false };
         let mapping = Mapping::new(state.file().clone(), usage).map_err(|source| EngineError::State {
             action: "map",
             path: state.path().to_owned(),

@@ -18,7 +18,7 @@ use super::outcome::{continued, error_number};
 use super::status::Status;
 use super::watchers::Watchers;
 use crate::language::lower::preparation;
-use crate::language::thread::Thread;
+use crate::language::thread::{ControlGroup, Thread};
 use crate::output::recorded::JobEnd;
 use crate::output::result::JobResult;
 
@@ -43,6 +43,8 @@ pub enum Preparation {
         /// The scheduler's name.
         name: String,
     },
+    /// Create this control group, unless it exists, until the end of the run (`cgroup`).
+    ControlGroup(ControlGroup),
 }
 
 /// The threads of a plan, set by set.
@@ -351,6 +353,9 @@ fn before(number: usize, thread: &Thread) -> Vec<Action> {
         let paths = super::paths::paths([thread]);
         let switch = Preparation::Scheduler { paths, name: name.clone() };
         actions.push(Action::Before(number, switch));
+    }
+    if let Some(group) = &thread.control_group {
+        actions.push(Action::Before(number, Preparation::ControlGroup(group.clone())));
     }
     if thread.pre_read {
         actions.push(Action::Before(number, Preparation::PreRead(Box::new(thread.task.clone()))));

@@ -238,6 +238,7 @@ pub(super) mod tests {
             bytes,
             errors: 0,
             response_sum: Nanos(operations * 1000),
+            delay_sum: Nanos(0),
             response_max: Nanos(1000),
             response: Default::default(),
             service: Default::default(),

@@ -47,6 +47,7 @@ impl Counted {
             bytes: self.bytes,
             errors: self.errors,
             response_sum: Nanos(self.sum.max(0.0) as u64),
+            delay_sum: Nanos(0),
             response_max: Nanos(self.longest),
             response: self.response.encode(),
             service: Histogram::new().encode(),

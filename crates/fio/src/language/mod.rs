@@ -27,5 +27,5 @@ pub use options::Spec;
 pub use options::option::{Form, Opt, Support};
 pub use plan::{Plan, plan};
 pub use problem::{Origin, Problem, Problems};
-pub use thread::{Reporting, Thread};
+pub use thread::{ControlGroup, Reporting, Thread};
 pub use value::OptionValue;

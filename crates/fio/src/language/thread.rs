@@ -52,6 +52,8 @@ pub struct Thread {
     pub pre_read: bool,
     /// I/O scheduler that the devices beneath its files are switched to.
     pub scheduler: Option<String>,
+    /// Control group that it runs in.
+    pub control_group: Option<ControlGroup>,
     /// Shell commands before and after.
     pub exec: [Option<String>; 2],
     /// What is done differently from fio's own way, option by option: reported with the results.
@@ -84,6 +86,7 @@ impl Default for Thread {
             create_only: false,
             pre_read: false,
             scheduler: None,
+            control_group: None,
             exec: [None, None],
             notes: Vec::new(),
         }
@@ -134,6 +137,17 @@ pub struct ThreadFacts {
     pub latency_target: Option<LatencyTarget>,
     /// See [`Thread::notes`].
     pub notes: Vec<String>,
+}
+
+/// A control group for I/O.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControlGroup {
+    /// Its name in the hierarchy.
+    pub name: String,
+    /// Its weight, 100 to 1000.
+    pub weight: Option<u32>,
+    /// It stays after the run.
+    pub keep: bool,
 }
 
 /// How results are reported.

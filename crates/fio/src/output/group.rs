@@ -5,6 +5,7 @@ use crate::language::thread::Reporting;
 use iolite_model::{ErrorClass, FileTask, IoPriority, OpKind, Task, Usage};
 use iolite_stats::{Detail, Histogram, PhaseTotals};
 
+use super::durations::Durations;
 use super::result::{JobResult, Results};
 use super::samples::{Samples, moves_data, samples};
 
@@ -71,9 +72,9 @@ pub(crate) struct Counted {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Flow {
     pub(crate) counted: Counted,
-    pub(crate) submission: Histogram,
-    pub(crate) completion: Histogram,
-    pub(crate) total: Histogram,
+    pub(crate) submission: Durations,
+    pub(crate) completion: Durations,
+    pub(crate) total: Durations,
     /// Bytes a second.
     pub(crate) bandwidth: Samples,
     /// Operations a second.
@@ -226,30 +227,31 @@ impl<'a> Entry<'a> {
     }
 
     /// Times since the operations of a direction were meant to start.
-    pub(crate) fn responses(&self, direction: Direction) -> Histogram {
-        let mut histogram = Histogram::new();
-        for job in &self.jobs {
-            let kinds = direction.kinds().into_iter();
-            kinds.filter_map(|kind| job.phase.totals.response(kind)).for_each(|shown| histogram.merge(shown));
+    pub(crate) fn responses(&self, direction: Direction) -> Durations {
+        let mut durations = Durations::default();
+        for totals in self.jobs.iter().map(|job| &job.phase.totals) {
+            for kind in direction.kinds() {
+                if let Some(response) = totals.response(kind) {
+                    durations.add(response, totals.response_sum(kind));
+                }
+            }
         }
-        histogram
+        durations
     }
 
     /// Syncs: how many, and how long they took.
-    pub(crate) fn syncs(&self) -> (u64, Histogram) {
+    pub(crate) fn syncs(&self) -> (u64, Durations) {
         // The sync at a job's end (`end_fsync`) is not among them, as with fio.
         let synced = |job: &&&JobResult| match &job.phase.info.task {
             Task::File(task) => task.durability.sync.is_some() || task.durability.end_sync.is_none(),
             _ => true,
         };
-        let (mut count, mut histogram) = (0, Histogram::new());
+        let (mut count, mut durations) = (0, Durations::default());
         for job in self.jobs.iter().filter(synced) {
             count += job.phase.totals.operations(OpKind::Sync);
-            if let Some(service) = job.phase.totals.service(OpKind::Sync) {
-                histogram.merge(service);
-            }
+            services(&job.phase.totals, &[OpKind::Sync], &mut durations);
         }
-        (count, histogram)
+        (count, durations)
     }
 
     /// What its jobs used of the machine.
@@ -318,31 +320,48 @@ fn job_time(job: &JobResult) -> u64 {
 fn add(flow: &mut Flow, job: &JobResult, direction: Direction, kinds: &[OpKind]) {
     let (totals, reporting) = (&job.phase.totals, &job.thread.reporting);
     if !reporting.disable_lat {
-        kinds.iter().filter_map(|&kind| totals.service(kind)).for_each(|service| flow.total.merge(service));
-        let read_back = read_back(job, kinds).and_then(|totals| totals.service(OpKind::Read));
-        read_back.into_iter().for_each(|service| flow.total.merge(service));
+        services(totals, kinds, &mut flow.total);
+        add_read_back(job, kinds, &mut flow.total);
     }
     if !reporting.disable_clat {
-        flow.completion.merge(&completion(job, direction, kinds));
+        flow.completion.join(&completion(job, direction, kinds));
     }
     if let Some(detail) = job.detail.as_ref().filter(|_| !reporting.disable_slat && !reporting.synchronous) {
-        direction.places().iter().for_each(|&place| flow.submission.merge(&detail.submission[place]));
+        for &place in direction.places() {
+            flow.submission.add(&detail.submission[place], detail.sums[place][0]);
+        }
+    }
+}
+
+/// Adds the service times of these kinds.
+fn services(totals: &PhaseTotals, kinds: &[OpKind], to: &mut Durations) {
+    for &kind in kinds {
+        if let Some(service) = totals.service(kind) {
+            to.add(service, totals.service_sum(kind));
+        }
+    }
+}
+
+/// Adds the service times of what verification has read after the job.
+fn add_read_back(job: &JobResult, kinds: &[OpKind], to: &mut Durations) {
+    if let Some(totals) = read_back(job, kinds) {
+        services(totals, &[OpKind::Read], to);
     }
 }
 
 /// Completion latencies: of what a submission has completed itself, the whole time.
-fn completion(job: &JobResult, direction: Direction, kinds: &[OpKind]) -> Histogram {
-    let mut histogram = Histogram::new();
+fn completion(job: &JobResult, direction: Direction, kinds: &[OpKind]) -> Durations {
+    let mut durations = Durations::default();
     if let Some(detail) = job.detail.as_ref().filter(|_| !job.thread.reporting.synchronous) {
-        direction.places().iter().for_each(|&place| histogram.merge(&detail.completion[place]));
+        for &place in direction.places() {
+            durations.add(&detail.completion[place], detail.sums[place][1]);
+        }
     }
-    if histogram.count() == 0 {
-        let services = kinds.iter().filter_map(|&kind| job.phase.totals.service(kind));
-        services.for_each(|service| histogram.merge(service));
+    if durations.count() == 0 {
+        services(&job.phase.totals, kinds, &mut durations);
     }
-    let read_back = read_back(job, kinds).and_then(|totals| totals.service(OpKind::Read));
-    read_back.into_iter().for_each(|service| histogram.merge(service));
-    histogram
+    add_read_back(job, kinds, &mut durations);
+    durations
 }
 
 /// Times of the operations of one I/O priority.
@@ -350,7 +369,7 @@ fn completion(job: &JobResult, direction: Direction, kinds: &[OpKind]) -> Histog
 pub(crate) struct OfPriority {
     /// Packed as the kernel has it.
     packed: u16,
-    pub(crate) times: Histogram,
+    pub(crate) times: Durations,
 }
 
 impl OfPriority {
@@ -376,8 +395,8 @@ impl Entry<'_> {
                 continue;
             }
             match found.iter_mut().find(|of| of.packed == times.priority) {
-                Some(of) => of.times.merge(shown),
-                None => found.push(OfPriority { packed: times.priority, times: shown.clone() }),
+                Some(of) => of.times.add(shown, 0),
+                None => found.push(OfPriority { packed: times.priority, times: Durations::of(shown) }),
             }
         }
         let placed = match &self.first().phase.info.task {

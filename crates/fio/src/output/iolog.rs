@@ -52,7 +52,10 @@ impl Iolog {
                 sync = "datasync";
             }
             // Of two kinds the one that does more.
-            if task.durability.end_sync == Some(SyncMethod::Fsync) || repeats(&task.access, TracedKind::Fsync)
+            let mut further = task.durability.sync.iter().chain(&task.durability.also).skip(1);
+            if task.durability.end_sync == Some(SyncMethod::Fsync)
+                || further.next().is_some()
+                || repeats(&task.access, TracedKind::Fsync)
             {
                 sync = "sync";
             }

@@ -5,6 +5,7 @@ use iolite_stats::Histogram;
 
 use super::bins::bins;
 use super::clock;
+use super::durations::Durations;
 use super::group::{BOUNDS, Direction, Entry, Flow, OfPriority, depth, entries, milliseconds, shares};
 use super::result::{Results, SteadyResult, disks_wanted};
 use super::steady;
@@ -140,25 +141,25 @@ fn priorities(members: Members, entry: &Entry<'_>, direction: Direction, plus: b
 }
 
 fn syncs(entry: &Entry<'_>, plus: bool) -> Json {
-    let (count, histogram) = entry.syncs();
+    let (count, durations) = entry.syncs();
     let reporting = entry.reporting();
     let list = reporting.clat_percentiles.then_some(reporting.percentiles.as_slice());
-    Members::default().with_int("total_ios", count).with("lat_ns", times(&histogram, list, plus)).object()
+    Members::default().with_int("total_ios", count).with("lat_ns", times(&durations, list, plus)).object()
 }
 
 /// What is reported of times: percentiles (in percent) and bins only of times that there are.
-fn times(histogram: &Histogram, percentiles: Option<&[f64]>, plus: bool) -> Json {
-    let count = histogram.count();
+fn times(durations: &Durations, percentiles: Option<&[f64]>, plus: bool) -> Json {
+    let count = durations.count();
     let mut members = Members::default()
-        .with_int("min", histogram.min().0)
-        .with_int("max", histogram.max().0)
-        .with_float("mean", if count > 0 { histogram.mean() } else { 0.0 })
-        .with_float("stddev", if count > 0 { histogram.standard_deviation() } else { 0.0 })
+        .with_int("min", durations.min().0)
+        .with_int("max", durations.max().0)
+        .with_float("mean", durations.mean())
+        .with_float("stddev", if count > 0 { durations.standard_deviation() } else { 0.0 })
         .with_int("N", count);
     if let Some(list) = percentiles.filter(|_| count > 0) {
-        members = members.with("percentile", percentile(histogram, list));
+        members = members.with("percentile", percentile(durations, list));
         if plus {
-            let bins = bins(histogram).into_iter();
+            let bins = bins(durations).into_iter();
             let shown = bins.map(|(nanos, count)| (nanos.to_string(), Json::int(count))).collect();
             members = members.with("bins", Json::Object(shown));
         }

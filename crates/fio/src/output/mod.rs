@@ -7,6 +7,7 @@
 pub(crate) mod bins;
 mod clock;
 mod closing;
+mod durations;
 mod group;
 pub mod header;
 mod idle;

@@ -4,6 +4,7 @@ use iolite_model::{DiskUse, Quantile};
 use iolite_stats::Histogram;
 use serde::{Deserialize, Serialize};
 
+use super::durations::Durations;
 use super::group::{Direction, Entry, Flow, entries, shares};
 use super::result::Results;
 use super::samples::Samples;
@@ -122,13 +123,12 @@ fn flow(entry: &Entry<'_>, flow: &Flow, version: TerseVersion) -> Vec<String> {
 }
 
 /// Shortest, longest, mean and deviation in microseconds.
-fn times(histogram: &Histogram) -> [String; 4] {
-    let some = histogram.count() > 0;
-    let (mean, deviation) =
-        if some { (histogram.mean(), histogram.standard_deviation()) } else { (0.0, 0.0) };
+fn times(durations: &Durations) -> [String; 4] {
+    let deviation = if durations.count() > 0 { durations.standard_deviation() } else { 0.0 };
+    let mean = durations.mean();
     [
-        (histogram.min().0 / 1000).to_string(),
-        (histogram.max().0 / 1000).to_string(),
+        (durations.min().0 / 1000).to_string(),
+        (durations.max().0 / 1000).to_string(),
         format!("{:.6}", mean / 1000.0),
         format!("{:.6}", deviation / 1000.0),
     ]

@@ -3,6 +3,7 @@
 use iolite_model::Quantile;
 use iolite_stats::Histogram;
 
+use super::durations::Durations;
 use super::number::in_six;
 
 const UNITS: [(&str, u64); 3] = [("nsec", 1), ("usec", 1_000), ("msec", 1_000_000)];
@@ -17,15 +18,15 @@ fn too_wide(min: f64, max: f64) -> bool {
 }
 
 /// `    clat (usec): min=38, max=8174, avg=173.53, stdev=346.51`; empty where there are none.
-pub(super) fn line(name: &str, histogram: &Histogram) -> String {
-    if histogram.count() == 0 {
+pub(super) fn line(name: &str, durations: &Durations) -> String {
+    if durations.count() == 0 {
         return String::new();
     }
     let values = [
-        histogram.min().0 as f64,
-        histogram.max().0 as f64,
-        histogram.mean(),
-        histogram.standard_deviation(),
+        durations.min().0 as f64,
+        durations.max().0 as f64,
+        durations.mean(),
+        durations.standard_deviation(),
     ];
     let (unit, [min, max, mean, deviation]) = in_unit(values);
     format!(
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn nothing_measured_has_no_line() {
-        assert_eq!(line("clat", &Histogram::new()), "");
+        assert_eq!(line("clat", &Durations::default()), "");
         assert!(percentiles("clat", &Histogram::new(), &[]).starts_with("    clat percentiles"));
     }
 }

@@ -132,7 +132,7 @@ fn access() -> impl Strategy<Value = Access> {
         Just(Access::Random),
         bytes().prop_map(|hole| Access::SequentialSkip { hole }),
         bytes().prop_map(|step| Access::SequentialBack { step }),
-        number().prop_map(|theta| Access::Zipf { theta }),
+        (number(), prop::option::of(number())).prop_map(|(theta, centre)| Access::Zipf { theta, centre }),
         prop::collection::vec(zone, 0..3).prop_map(Access::Zoned),
         (bytes(), bytes(), any::<bool>()).prop_map(|(range, amount, random)| {
             Access::ZoneCycle(ZoneCycle { range, amount, skip: amount, random })
@@ -160,6 +160,11 @@ fn arrival() -> impl Strategy<Value = Arrival> {
             io_time: Nanos(u64::from(operations)),
             operations,
             spin
+        }),
+        (nanos(), number(), any::<bool>()).prop_map(|(pause, rate, catch_up)| {
+            let schedule = Schedule::ConstantBytes(Bandwidth(rate));
+            let (operations, io_time, spin) = (1, pause, pause);
+            Arrival::RatedThinkTime(RatedThinkTime { pause, operations, io_time, spin, schedule, catch_up })
         }),
     ]
 }
@@ -245,6 +250,9 @@ fn io() -> impl Strategy<Value = FileTask> {
                 group: flag.then_some(number),
                 thread_name: flag.then(|| "named".into()),
                 locked_memory: flag.then_some(Bytes::MIB),
+                control_group: flag.then(|| "group/jobs".into()),
+                huge_pages: flag.then_some(Bytes(2 << 20)),
+                huge_mapping: flag,
             },
             priorities: vec![PriorityShare {
                 of: if flag { Prioritized::Reads } else { Prioritized::Writes },
@@ -267,6 +275,7 @@ fn io() -> impl Strategy<Value = FileTask> {
             start: Start { after, together: flag, delay: Nanos(number.into()) },
             durability: WriteDurability {
                 sync: flag.then_some(SyncRule { every: number, method: SyncMethod::FileRange }),
+                also: vec![SyncRule { every: number, method: SyncMethod::Fsync }],
                 end_sync: (!flag).then_some(SyncMethod::Fsync),
                 open: flag.then_some(OpenSync::All),
             },

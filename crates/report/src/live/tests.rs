@@ -66,6 +66,7 @@ fn op(kind: OpKind, operations: u64, response_sum: u64) -> OpTotals {
         bytes: if kind == OpKind::Sync { 0 } else { operations * 8192 },
         errors: 0,
         response_sum: Nanos(response_sum),
+        delay_sum: Nanos(0),
         response_max: Nanos(0),
         response: Default::default(),
         service: Default::default(),

@@ -17,6 +17,7 @@ fn interval(second: u64) -> Event {
         bytes: 1000 * 4096,
         errors: 2,
         response_sum: Nanos(298_000_000),
+        delay_sum: Nanos(0),
         response_max: Nanos(10_000_000),
         response: histogram.encode(),
         service: histogram.encode(),

@@ -45,6 +45,7 @@ fn interval(phase: u32, second: u64, count: u64, response: u64) -> Interval {
         bytes: 4096 * count,
         errors: 0,
         response_sum: Nanos(count * response),
+        delay_sum: Nanos(0),
         response_max: Nanos(response * 2),
         response: histogram.encode(),
         service: histogram.encode(),

@@ -18,6 +18,7 @@ fn interval(phase: u32, index: u64, operations: u64, histogram: &HistogramBytes)
         bytes: 0,
         errors: 0,
         response_sum: Nanos(operations),
+        delay_sum: Nanos(0),
         response_max: Nanos(1),
         response: histogram.clone(),
         service: histogram.clone(),

@@ -46,6 +46,7 @@ fn measure(run: &mut Run, task: Task, rate: u64) {
             bytes: 4096 * rate,
             errors: 0,
             response_sum: Nanos(rate * 1000),
+            delay_sum: Nanos(0),
             response_max: Nanos(2000),
             response: histogram.encode(),
             service: histogram.encode(),

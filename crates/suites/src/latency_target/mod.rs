@@ -295,7 +295,8 @@ fn at_rate(task: &FileTask, rate: Iops) -> Arrival {
         | Arrival::PoissonBytes(_)
         | Arrival::Traced(_)
         | Arrival::Closed
-        | Arrival::ThinkTime { .. } => Arrival::Poisson(rate),
+        | Arrival::ThinkTime { .. }
+        | Arrival::RatedThinkTime(_) => Arrival::Poisson(rate),
     }
 }
 
@@ -324,7 +325,7 @@ fn validate(target: &LatencyTarget) -> Result<(), LatencyTargetError> {
 fn validate_task(task: &FileTask, target: &LatencyTarget) -> Result<(), LatencyTargetError> {
     let refuse = |reason| Err(LatencyTargetError::Task { task: task.name.clone(), reason });
     let is_open = task.asked_rate().is_some();
-    let think = matches!(task.arrival, Arrival::ThinkTime { .. });
+    let think = matches!(task.arrival, Arrival::ThinkTime { .. } | Arrival::RatedThinkTime(_));
     if task.access == Access::Append || matches!(&task.target, Target::File(file) if file.create) {
         return refuse("every try would have to make its file anew: lay it out before, and search on that");
     }

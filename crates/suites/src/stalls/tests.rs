@@ -40,6 +40,7 @@ fn found(stalls: &mut Stalls, operations: &[Outlier]) -> StallsFound {
         bytes: 0,
         errors: 0,
         response_sum: Nanos(0),
+        delay_sum: Nanos(0),
         response_max: responses.max(),
         response: responses.encode(),
         service: responses.encode(),

@@ -22,9 +22,13 @@ fn kinds(mix: Mix) -> Option<[IoKind; 2]> {
     match mix {
         Mix::ReadPercent(_) => Some([IoKind::Read, IoKind::Write]),
         Mix::TrimPercent(_) => Some([IoKind::Trim, IoKind::Write]),
-        Mix::Read | Mix::Write | Mix::Trim | Mix::TrimThenWrite | Mix::ReadThenWrite(_) | Mix::Traced(_) => {
-            None
-        }
+        Mix::Read
+        | Mix::Write
+        | Mix::Trim
+        | Mix::ReadTrimPercent { .. }
+        | Mix::TrimThenWrite
+        | Mix::ReadThenWrite(_)
+        | Mix::Traced(_) => None,
     }
 }
 

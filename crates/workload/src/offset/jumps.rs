@@ -17,6 +17,8 @@ pub(crate) struct JumpWalk {
     percent: u64,
     /// Bytes from the start of an operation to that of the next one; 0 for its own size.
     step: u64,
+    /// The next one begins where this one does.
+    repeat: bool,
     /// Operations left of this run.
     left: u64,
     /// Where an operation that does not jump begins; none before the first.
@@ -28,7 +30,8 @@ impl JumpWalk {
     /// Jumps to the places of `to`.
     pub(crate) fn new(jumps: &Jumps, to: Offsets, chance: Xoshiro256PlusPlus) -> JumpWalk {
         let percent = jumps.percent.into();
-        JumpWalk { to, run: jumps.run, percent, step: jumps.step.0, left: 0, next: None, chance }
+        let (run, step, repeat) = (jumps.run, jumps.step.0, jumps.repeat);
+        JumpWalk { to, run, percent, step, repeat, left: 0, next: None, chance }
     }
 
     /// The place of an operation of so many bytes, of which `last` is the largest that is possible: a multiple of the alignment
@@ -38,10 +41,11 @@ impl JumpWalk {
         let jumps = self.jumps();
         let place = match self.next {
             Some(next) if !jumps => {
-                if next > last {
-                    0
-                } else {
-                    next
+                match next > last {
+                    // Larger than the one that it repeats, at the end.
+                    true if self.repeat => last - last % alignment,
+                    true => 0,
+                    false => next,
                 }
             }
             _ => {
@@ -52,6 +56,10 @@ impl JumpWalk {
             }
         };
         self.left = self.left.saturating_sub(1);
+        if self.repeat {
+            self.next = Some(place);
+            return place;
+        }
         let step = if self.step > 0 { self.step } else { bytes };
         let next = place.saturating_add(step);
         self.next = Some(if alignment > 1 {
@@ -125,10 +133,30 @@ mod tests {
 
     #[test]
     fn runs_have_their_length_and_step() {
-        let jumps = Jumps { to: Access::Zipf { theta: 1.2 }, run: 4, step: Bytes(16384), ..Jumps::default() };
+        let jumps = Jumps {
+            to: Access::Zipf { theta: 1.2, centre: None },
+            run: 4,
+            step: Bytes(16384),
+            ..Jumps::default()
+        };
         for run in offsets(jumps, 400).chunks(4) {
             let follows = |pair: &[u64]| pair[1] == pair[0] + 16384 || pair[1] == 0;
             assert!(run.windows(2).all(follows), "{run:?}");
+        }
+    }
+
+    #[test]
+    fn an_offset_is_repeated() {
+        for to in [Access::Random, Access::Covering] {
+            let jumps = Jumps { to, run: 4, repeat: true, ..Jumps::default() };
+            let places: Vec<u64> = offsets(jumps, 1024)
+                .chunks(4)
+                .map(|run| {
+                    assert!(run.iter().all(|offset| *offset == run[0]), "{run:?}");
+                    run[0]
+                })
+                .collect();
+            assert!(places.iter().collect::<std::collections::BTreeSet<_>>().len() > 100, "{places:?}");
         }
     }
 

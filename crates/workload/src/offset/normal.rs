@@ -5,12 +5,14 @@ use rand_xoshiro::rand_core::Rng;
 
 use crate::error::WorkloadError;
 
-/// Blocks around the middle of the span.
+/// Blocks around a place in the span.
 #[derive(Debug, Clone)]
 pub(crate) struct Normal {
     blocks: u64,
     /// Standard deviation as a part of the span.
     deviation: f64,
+    /// The most frequent place as a part of the span.
+    centre: f64,
 }
 
 /// Whether there is a law for this deviation.
@@ -27,9 +29,9 @@ pub(super) fn check(deviation_percent: f64) -> Result<(), WorkloadError> {
 }
 
 impl Normal {
-    /// The law over `blocks` blocks (at least 1).
-    pub(crate) fn new(blocks: u64, deviation_percent: f64) -> Normal {
-        Normal { blocks: blocks.max(1), deviation: deviation_percent / 100.0 }
+    /// The law over `blocks` blocks (at least 1), around `centre` (0 to 1).
+    pub(crate) fn new(blocks: u64, deviation_percent: f64, centre: f64) -> Normal {
+        Normal { blocks: blocks.max(1), deviation: deviation_percent / 100.0, centre }
     }
 
     /// Draws a block; draws beyond the ends are drawn again.
@@ -37,7 +39,7 @@ impl Normal {
     pub(crate) fn block(&self, generator: &mut impl Rng) -> u64 {
         loop {
             let standard: f64 = StandardNormal.sample(generator);
-            let place = 0.5 + self.deviation * standard;
+            let place = self.centre + self.deviation * standard;
             if (0.0..1.0).contains(&place) {
                 // Rounding may make the product the whole span.
                 return ((place * self.blocks as f64) as u64).min(self.blocks - 1);
@@ -56,12 +58,14 @@ mod tests {
     /// quantile.
     #[test]
     fn the_law_holds() {
-        for percent in [0.1, 10.0, 50.0, 100.0] {
-            let normal = Normal::new(1 << 45, percent);
+        for (percent, centre) in
+            [(0.1, 0.5), (10.0, 0.5), (50.0, 0.5), (100.0, 0.5), (10.0, 0.0), (10.0, 0.25), (5.0, 1.0)]
+        {
+            let normal = Normal::new(1 << 45, percent, centre);
             let mut generator = generator(8, 0, Purpose::Offsets);
             let mut drawn: Vec<_> = (0..100_000).map(|_| normal.block(&mut generator)).collect();
             drawn.sort_unstable();
-            let law = statrs::distribution::Normal::new(0.5, percent / 100.0).unwrap();
+            let law = statrs::distribution::Normal::new(centre, percent / 100.0).unwrap();
             let (low, high) = (law.cdf(0.0), law.cdf(1.0));
             let distance = drawn
                 .iter()
@@ -81,6 +85,6 @@ mod tests {
             let error = check(percent).unwrap_err().to_string();
             assert!(error.contains("normal") && error.contains("at most 100"), "{error}");
         }
-        assert_eq!(Normal::new(1, 10.0).block(&mut generator(1, 0, Purpose::Offsets)), 0);
+        assert_eq!(Normal::new(1, 10.0, 0.5).block(&mut generator(1, 0, Purpose::Offsets)), 0);
     }
 }

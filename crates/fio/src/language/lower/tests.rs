@@ -217,6 +217,11 @@ fn durability() {
     ] {
         assert_eq!(task(settings).unwrap().durability.sync, sync, "{settings:?}");
     }
+    let all = [("rw", "write"), ("fsync", "8"), ("fdatasync", "3"), ("sync_file_range", "write:2")];
+    let durability = task(&all).unwrap().durability;
+    assert_eq!(durability.sync, rule(8, SyncMethod::Fsync));
+    let also = [rule(3, SyncMethod::Fdatasync), rule(2, SyncMethod::FileRange)];
+    assert_eq!(durability.also, also.map(Option::unwrap));
     for (settings, end, durable) in [
         (&[("rw", "write"), ("end_fsync", "1")][..], Some(SyncMethod::Fsync), None),
         (&[("rw", "write"), ("fsync_on_close", "1")], Some(SyncMethod::Fsync), None),

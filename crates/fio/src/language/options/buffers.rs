@@ -2,7 +2,7 @@
 
 use iolite_model::{Contents, Fill, Lifetime};
 
-use super::entry::{missing, opt, put};
+use super::entry::{opt, put};
 use super::verify::pattern;
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
@@ -31,8 +31,10 @@ pub struct Buffers {
     pub dedupe_from_set: bool,
     /// Size of that set, in percent of what is written.
     pub dedupe_set_percent: u8,
-    /// Type of memory for the buffers.
-    pub memory: String,
+    /// Buffers are of huge pages (`mem=shmhuge` or `mmaphuge`).
+    pub huge: bool,
+    /// Size of a huge page, in bytes.
+    pub huge_page: u64,
     /// What the first buffer's address is a multiple of, in bytes; 0 for a page.
     pub align: u64,
     /// Memory that each clone locks, in bytes.
@@ -53,7 +55,8 @@ impl Default for Buffers {
             dedupe_percent: 0,
             dedupe_from_set: false,
             dedupe_set_percent: 5,
-            memory: "malloc".into(),
+            huge: false,
+            huge_page: 2 << 20,
             align: 0,
             locked: 0,
             lifetime: None,
@@ -99,22 +102,39 @@ const LIFETIMES: &[(&str, Lifetime)] = &[
 /// The largest alignment of a buffer: that of the engine's own.
 const ALIGNED: i64 = 4096;
 
+/// The smallest size of a huge page on any machine, in bytes.
+const HUGE: u64 = 64 << 10;
+
 fn percent(given: &OptionValue<'_>) -> Result<u8> {
     given.integer(0, 100).map(|percent| percent as u8)
 }
 
-fn memory(given: &OptionValue<'_>) -> Result<String> {
+/// Whether the buffers are of huge pages. A file of mmaphuge, which lies in a file system of huge pages, is not needed for them.
+fn memory(given: &OptionValue<'_>) -> Result<bool> {
     let text = given.text()?;
-    match text.split(':').next() {
-        Some("malloc" | "shm" | "mmap" | "mmapshared") if !text.contains(':') => Ok(text.to_owned()),
-        Some("mmap" | "mmapshared") => Err(OptionError::not_built("buffers in a file are", "use mem=malloc")),
-        Some("shmhuge" | "mmaphuge") => Err(OptionError::not_built(
-            "huge pages are",
-            "use mem=malloc; with ioengine=io_uring buffers are registered once anyway",
-        )),
-        Some("cudamalloc") => Err(OptionError::not_built("GPU memory is", "use mem=malloc")),
-        _ => Err(OptionError::unknown_word(text, ["malloc", "shm", "mmap", "mmapshared"])),
+    match text.split_once(':').map_or((text, None), |(kind, file)| (kind, Some(file))) {
+        ("malloc" | "shm" | "mmap" | "mmapshared", None) => Ok(false),
+        ("shmhuge" | "mmaphuge", None) | ("mmaphuge", Some(_)) => Ok(true),
+        ("mmap" | "mmapshared", Some(_)) => {
+            Err(OptionError::not_built("buffers in a file are", "use mem=malloc"))
+        }
+        ("cudamalloc", _) => Err(OptionError::not_built("GPU memory is", "use mem=malloc")),
+        _ => {
+            let words = ["malloc", "shm", "shmhuge", "mmap", "mmapshared", "mmaphuge"];
+            Err(OptionError::unknown_word(text, words))
+        }
     }
+}
+
+fn huge_page(given: &OptionValue<'_>) -> Result<u64> {
+    let size = given.size()?.0;
+    if size.is_power_of_two() && size >= HUGE {
+        return Ok(size);
+    }
+    Err(OptionError::refused(
+        format!("{size} bytes are not the size of a huge page"),
+        "specify one of those in /sys/kernel/mm/hugepages, such as 2m",
+    ))
 }
 
 fn align(given: &OptionValue<'_>) -> Result<u64> {
@@ -189,7 +209,7 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         PERCENT,
         "0",
-        "Percentage of writes with duplicate contents. Implies refill_buffers.",
+        "Percentage of writes with duplicate contents; none with verify, whose headers differ. Implies refill_buffers.",
         |s, g| put(&mut s.buffers.dedupe_percent, percent(g)),
     )
     .differs(
@@ -224,14 +244,13 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "mem",
         &["iomem"],
-        Form::Special("malloc, shm, mmap or mmapshared"),
+        Form::Special("malloc, shm, shmhuge, mmap, mmapshared, mmaphuge or mmaphuge:FILE"),
         "malloc",
-        "Type of memory for the buffers.",
-        |s, g| put(&mut s.buffers.memory, memory(g)),
+        "Type of memory for the buffers: pages of the usual size, or huge pages (shmhuge, mmaphuge), which the system must have \
+         reserved.",
+        |s, g| put(&mut s.buffers.huge, memory(g)),
     )
-    .bounded(
-        "buffers are always page-aligned anonymous memory; huge pages, files and GPU memory are rejected",
-    ),
+    .bounded("buffers are always anonymous memory, also with a FILE; buffers in other files and GPU memory are rejected"),
     opt(
         "iomem_align",
         &["mem_align"],
@@ -241,11 +260,13 @@ pub const OPTIONS: &[Opt] = &[
         |s, g| put(&mut s.buffers.align, align(g)),
     )
     .bounded("buffers are always aligned to 4096 bytes"),
-    missing(
+    opt(
         "hugepage-size",
+        &[],
         Form::Size,
-        "Size of a huge page.",
-        "remove it: buffers use pages of normal size",
+        "2m",
+        "Size of a huge page for mem=shmhuge and mmaphuge.",
+        |s, g| put(&mut s.buffers.huge_page, huge_page(g)),
     ),
     opt(
         "lockmem",

@@ -5,7 +5,7 @@ mod priority;
 
 use iolite_model::{BackendKind, BusyOptions, BusyWork, IoFlags, MetadataOperation, Nanos, RingOptions};
 
-use super::entry::{missing, opt, put};
+use super::entry::{opt, put};
 use crate::language::error::{OptionError, Result};
 use crate::language::options::option::{Form, Opt};
 use crate::language::value::{OptionValue, Unit};
@@ -45,6 +45,8 @@ pub struct Engine {
     pub cpu_work: BusyWork,
     /// The job ends when no other job does I/O.
     pub exit_on_io_done: bool,
+    /// `thp`: the mapping of mmap is of huge pages.
+    pub huge_mapping: bool,
     /// I/O priorities of operations.
     pub priorities: Priorities,
 }
@@ -67,6 +69,7 @@ impl Default for Engine {
             cpu_chunk: Nanos(50_000_000),
             cpu_work: BusyWork::Spin,
             exit_on_io_done: false,
+            huge_mapping: false,
             priorities: Priorities::default(),
         }
     }
@@ -418,11 +421,13 @@ pub const OPTIONS: &[Opt] = &[
         put(&mut s.engine.exit_on_io_done, g.flag())
     })
     .of(&["cpuio"]),
-    missing(
+    opt(
         "thp",
+        &[],
         Form::Flag,
-        "Uses huge pages for the mapping.",
-        "it is not supported: remove it, or write `always` to /sys/kernel/mm/transparent_hugepage/enabled",
+        "0",
+        "Asks the kernel for huge pages for the mapping (madvise(2), MADV_HUGEPAGE).",
+        |s, g| put(&mut s.engine.huge_mapping, g.flag()),
     )
     .of(&["mmap"]),
     opt(

@@ -257,7 +257,11 @@ fn pass(task: &FileTask, file: &NamedFile) -> u64 {
         (Access::Sequential | Access::Covering, Some(sizes)) => span / sizes.alignment.0 * sizes.alignment.0,
         (_, Some(_)) => span,
         // What may be done again goes on until the span's bytes are done; so does a mix, whose parts have their own places.
-        (Access::Sequential, None) if matches!(task.mix, Mix::ReadPercent(_)) => span,
+        (Access::Sequential, None)
+            if matches!(task.mix, Mix::ReadPercent(_) | Mix::ReadTrimPercent { .. }) =>
+        {
+            span
+        }
         (Access::Sequential | Access::Covering, None) => span / block * block,
         (Access::Random, None) => span,
         (_, None) => span / block * block,

@@ -129,7 +129,9 @@ impl Files {
     /// Settings that do not go together.
     pub(crate) fn lower(&self, spec: &Spec, task: &mut FileTask) -> Result {
         let nothing = matches!(task.backend, BackendKind::Null | BackendKind::Busy(_));
-        task.durability.sync = sync(spec, task.mix)?;
+        let mut syncs = syncs(spec, task.mix);
+        task.durability.sync = syncs.next();
+        task.durability.also = syncs.collect();
         task.durability.end_sync =
             self.end_sync.or(self.close_sync.then_some(SyncMethod::Fsync)).filter(|_| task.mix.writes());
         task.durability.open = self.durable;
@@ -205,20 +207,16 @@ pub(crate) fn reserve(spec: &Spec, backend: BackendKind, mix: Mix) -> Reserve {
     }
 }
 
-fn sync(spec: &Spec, mix: Mix) -> Result<Option<SyncRule>> {
+/// The syncs after so many writes each.
+fn syncs(spec: &Spec, mix: Mix) -> impl Iterator<Item = SyncRule> {
     let files = &spec.files;
     let rules = [
         (files.fsync, SyncMethod::Fsync),
         (files.fdatasync, SyncMethod::Fdatasync),
         (files.range_sync, SyncMethod::FileRange),
     ];
-    let mut given = rules.into_iter().filter(|(every, _)| *every > 0);
-    let rule = given.next().map(|(every, method)| SyncRule { every, method });
-    if given.next().is_some() {
-        return Err(OptionError::refused("a job has one of them here", "remove the others")
-            .at("fsync, fdatasync and sync_file_range"));
-    }
-    Ok(rule.filter(|_| mix.writes()))
+    let given = rules.into_iter().filter(move |(every, _)| *every > 0 && mix.writes());
+    given.map(|(every, method)| SyncRule { every, method })
 }
 
 /// Names with colons between them; `\:` is a colon of a name.
@@ -460,24 +458,12 @@ pub const OPTIONS: &[Opt] = &[
          metadata (dsync).",
         |s, g| put(&mut s.files.durable, g.choice(SYNCS)),
     ),
-    opt(
-        "fsync",
-        &[],
-        COUNT,
-        "0",
-        "Number of writes between calls of fsync; 0 for none. Only one of fsync, fdatasync and sync_file_range is supported in a \
-         job.",
-        |s, g| put(&mut s.files.fsync, count(g, 0, u32::MAX)),
-    ),
-    opt(
-        "fdatasync",
-        &[],
-        COUNT,
-        "0",
-        "Number of writes between calls of fdatasync; 0 for none. Only one of fsync, fdatasync and sync_file_range is supported \
-         in a job.",
-        |s, g| put(&mut s.files.fdatasync, count(g, 0, u32::MAX)),
-    ),
+    opt("fsync", &[], COUNT, "0", "Number of writes between calls of fsync; 0 for none.", |s, g| {
+        put(&mut s.files.fsync, count(g, 0, u32::MAX))
+    }),
+    opt("fdatasync", &[], COUNT, "0", "Number of writes between calls of fdatasync; 0 for none.", |s, g| {
+        put(&mut s.files.fdatasync, count(g, 0, u32::MAX))
+    }),
     opt(
         "sync_file_range",
         &[],

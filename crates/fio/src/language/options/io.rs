@@ -204,6 +204,9 @@ fn random(spec: &Spec, mix: Mix) -> Result<Access> {
         return Ok(Access::Sequential);
     }
     let run = run(spec)?;
+    if run > 1 && spec.io.identical {
+        return identical(spec, &directions, run);
+    }
     let jumps = percent < 100 || (run > 1 && (spec.io.stride.0 > 0 || distribution.access().is_some()));
     if jumps && has_one_size(spec, &directions) {
         if percent < 100 && run > 1 {
@@ -212,7 +215,7 @@ fn random(spec: &Spec, mix: Mix) -> Result<Access> {
         }
         let to = distribution.access().unwrap_or(Access::Random);
         let (run, percent) = if percent < 100 { (0, percent) } else { (run, 0) };
-        return Ok(Access::Jumps(Box::new(Jumps { to, run, percent, step: spec.io.stride })));
+        return Ok(Access::Jumps(Box::new(Jumps { to, run, percent, step: spec.io.stride, repeat: false })));
     }
     let run = if percent < 100 { by_distance(percent)? } else { run };
     match distribution.access() {
@@ -233,14 +236,18 @@ fn random(spec: &Spec, mix: Mix) -> Result<Access> {
     }
 }
 
+/// Each random offset `run` times (`rw_sequencer=identical`).
+fn identical(spec: &Spec, directions: &[usize], run: u64) -> Result<Access> {
+    let distribution = &spec.io.distribution[directions.first().copied().unwrap_or(0)];
+    let once = !spec.io.no_map && has_one_size(spec, directions);
+    let to = distribution.access().unwrap_or(if once { Access::Covering } else { Access::Random });
+    Ok(Access::Jumps(Box::new(Jumps { to, run, repeat: true, ..Jumps::default() })))
+}
+
 /// Number of operations from one jump to the next that follows `rw`.
 fn run(spec: &Spec) -> Result<u64> {
     match spec.io.modifier {
         None | Some(0 | 1) => Ok(1),
-        Some(_) if spec.io.identical => {
-            Err(OptionError::not_built("identical is", "use sequential, or remove the number after rw")
-                .at("rw_sequencer"))
-        }
         Some(number) => u64::try_from(number).map_err(|_| {
             OptionError::refused(format!("{number} operations in a row are none"), "specify 1 or more")
                 .at("rw")
@@ -359,8 +366,7 @@ pub const OPTIONS: &[Opt] = &[
         "sequential",
         "Whether the operations after a random offset continue from it (sequential) or repeat it (identical).",
         |s, g| put(&mut s.io.identical, g.choice(&[("sequential", false), ("identical", true)])),
-    )
-    .bounded("identical is accepted only without sequential operations"),
+    ),
     opt("rwmixread", &[], PERCENT, "50", "Percentage of reads in a mix.", |s, g| {
         put(&mut s.io.read_percent, percent(g))
     }),
@@ -441,16 +447,18 @@ pub const OPTIONS: &[Opt] = &[
         "random_distribution",
         &[],
         Form::Special(
-            "random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:IO/SIZE:..., zoned_abs:IO/SIZE:...",
+            "random, zipf:THETA[:CENTRE], pareto:H[:CENTRE], normal:DEVIATION[:CENTRE], zoned:IO/SIZE:..., \
+             zoned_abs:IO/SIZE:...",
         ),
         "random",
         "Distribution of random offsets. zoned: percentages of the operations and of the region; zoned_abs: percentages of the \
-         operations and sizes. All except random imply norandommap.",
+         operations and sizes. All except random imply norandommap. CENTRE is where the most frequent block lies, from 0 (the \
+         start of the region) to 1 (its end).",
         |s, g| distribution::set(&mut s.io.distribution, g),
     )
     .bounded(
-        "the hot blocks of zipf and pareto are scattered by a different permutation, a centre for them is rejected, and normal \
-         is not scattered, which is reported with the results",
+        "the hot blocks of zipf and pareto are scattered by a different permutation, and normal is not scattered, which is \
+         reported with the results",
     ),
     opt("randrepeat", &[], Form::Flag, "1", "Offsets are the same in every run.", |s, g| {
         put(&mut s.io.repeat, g.flag())

@@ -1,11 +1,11 @@
 //! CPUs, memory nodes, priorities, users.
 
-use iolite_model::{Bytes, IoClass, IoPriority, JobTask, MemoryPolicy};
+use iolite_model::{BackendKind, Bytes, IoClass, IoPriority, JobTask, MemoryPolicy};
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt, Support};
-use crate::language::thread::{Thread, ThreadIndex};
+use crate::language::thread::{ControlGroup, Thread, ThreadIndex};
 use crate::language::value::OptionValue;
 
 /// CPUs, memory nodes, priorities, users.
@@ -35,6 +35,12 @@ pub struct Placement {
     pub comm: Option<String>,
     /// `ioscheduler`.
     pub scheduler: Option<String>,
+    /// `cgroup`: control group.
+    pub control_group: Option<String>,
+    /// `cgroup_weight`.
+    pub control_weight: Option<u32>,
+    /// `cgroup_nodelete`: the group stays after the run.
+    pub keeps_group: bool,
 }
 
 impl Placement {
@@ -46,6 +52,11 @@ impl Placement {
             _ => self.cpus.clone(),
         };
         thread.scheduler = self.scheduler.clone().filter(|_| thread.has_files());
+        thread.control_group = self.control_group.as_ref().map(|name| ControlGroup {
+            name: name.clone(),
+            weight: self.control_weight,
+            keep: self.keeps_group,
+        });
         match &mut thread.task {
             JobTask::Io(task) => {
                 task.placement = iolite_model::Placement {
@@ -60,13 +71,16 @@ impl Placement {
                     group: self.group,
                     thread_name: self.comm.clone(),
                     locked_memory: (spec.buffers.locked > 0).then_some(Bytes(spec.buffers.locked)),
+                    control_group: self.control_group.clone(),
+                    huge_pages: spec.buffers.huge.then_some(Bytes(spec.buffers.huge_page)),
+                    huge_mapping: spec.engine.huge_mapping && task.backend == BackendKind::Mmap,
                 };
                 Ok(())
             }
             JobTask::Metadata(_) if *self == Placement::default() => Ok(()),
             JobTask::Metadata(_) => Err(OptionError::refused(
                 "cpus_allowed, cpumask, numa_cpu_nodes, numa_mem_policy, nice, prio, prioclass, \
-                 uid, gid, comm and ioscheduler are not for metadata engines",
+                 uid, gid, comm, cgroup and ioscheduler are not for metadata engines",
                 "remove them, or run under taskset, numactl, nice, ionice or setpriv",
             )),
         }
@@ -154,10 +168,6 @@ fn mask(given: &OptionValue<'_>) -> Result<Vec<u32>> {
     Ok((0..63).filter(|cpu| mask >> cpu & 1 == 1).collect())
 }
 
-const fn missing(name: &'static str, form: Form, help: &'static str, remedy: &'static str) -> Opt {
-    Opt { name, form, help, support: Support::Missing(remedy), ..Opt::PLAIN }
-}
-
 const ID: Form = Form::Integer { min: 0, max: u32::MAX as i64 };
 
 const OPENED: Support = Support::Differs("files are created and opened as the user who started the program");
@@ -166,7 +176,6 @@ const OPENED: Support = Support::Differs("files are created and opened as the us
 fn id(given: &OptionValue<'_>) -> Result<u32> {
     given.integer(0, i64::from(u32::MAX)).map(|id| id as u32)
 }
-const SYSTEMD: &str = "start the program in a control group: `systemd-run --scope -p IOWeight=...`";
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
@@ -264,14 +273,34 @@ pub const OPTIONS: &[Opt] = &[
         set: |spec, given| given.text().map(|name| spec.placement.comm = Some(name.to_owned())),
         ..Opt::PLAIN
     },
-    missing("cgroup", Form::Text, "Control group that the job runs in.", SYSTEMD),
-    missing(
-        "cgroup_weight",
-        Form::Integer { min: 100, max: 1000 },
-        "Weight of the job's control group in I/O.",
-        SYSTEMD,
-    ),
-    missing("cgroup_nodelete", Form::Flag, "Keeps the control group after the job.", SYSTEMD),
+    Opt {
+        name: "cgroup",
+        form: Form::Text,
+        help: "Control group that the job runs in, created if it does not exist. Needs the controller blkio, or io with version 2, \
+               and the right to create groups.",
+        support: Support::Bounded(
+            "with control groups of version 2, which have no groups for threads, for all jobs of a run",
+        ),
+        set: |spec, given| given.text().map(|name| spec.placement.control_group = Some(name.to_owned())),
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "cgroup_weight",
+        form: Form::Integer { min: 100, max: 1000 },
+        help: "Weight of the job's control group in I/O; the kernel must have such weights (the I/O scheduler bfq does).",
+        set: |spec, given| {
+            given.integer(100, 1000).map(|weight| spec.placement.control_weight = Some(weight as u32))
+        },
+        ..Opt::PLAIN
+    },
+    Opt {
+        name: "cgroup_nodelete",
+        form: Form::Flag,
+        default: "0",
+        help: "Keeps a control group that was created for the job.",
+        set: |spec, given| given.flag().map(|on| spec.placement.keeps_group = on),
+        ..Opt::PLAIN
+    },
     Opt {
         name: "ioscheduler",
         form: Form::Text,

@@ -4,7 +4,7 @@ mod arrival;
 
 use iolite_model::{
     Arrival, FileTask, Flow, JobTask, KindLimit, LatencyTarget, LoadParameter, Nanos, OnError, OpKind,
-    Quantile,
+    Quantile, RatedThinkTime,
 };
 
 use crate::language::error::{OptionError, Result};
@@ -29,6 +29,8 @@ pub struct Rate {
     pub think_blocks: Option<u32>,
     /// `thinktime_iotime`: time of operations between two pauses; 0 for none.
     pub think_io: Nanos,
+    /// `rate_ignore_thinktime`: a rate does not catch up with what think time has cost it.
+    pub ignore_think_time: bool,
     /// `rate`: bytes a second.
     pub bytes: PerDirection<f64>,
     /// `rate_iops`: operations a second.
@@ -65,6 +67,7 @@ impl Default for Rate {
             think_cycles: 0,
             think_blocks: None,
             think_io: Nanos(0),
+            ignore_think_time: false,
             bytes: [None; 3],
             iops: [None; 3],
             bytes_min: [None; 3],
@@ -113,6 +116,7 @@ impl Rate {
             think_spin: self.think_spin,
             think_blocks: self.think_blocks,
             think_io: self.think_io,
+            ignore_think_time: self.ignore_think_time,
             ..plain
         };
         let latency = Rate {
@@ -131,28 +135,25 @@ impl Rate {
     }
 
     fn set_arrival(&self, task: &mut FileTask) -> Result {
-        let rated = arrival::rated(self, task)?;
-        match rated {
-            Some(_) if self.think_time.0 > 0 || self.think_cycles > 0 => Err(OptionError::refused(
-                "a job has pauses or a rate of its own, not both",
-                "specify the rate alone",
-            )
-            .at("rate and thinktime or thinkcycles")),
-            Some(arrival) => {
-                task.arrival = arrival;
-                Ok(())
-            }
-            None if self.think_time.0 > 0 || self.think_cycles > 0 => {
-                let busy = Nanos(self.think_cycles);
-                let pause = Nanos(self.think_time.0.saturating_add(busy.0));
-                let (io_time, spin) =
-                    (self.think_io, Nanos((self.think_spin.0.saturating_add(busy.0)).min(pause.0)));
-                let operations = self.think_blocks.unwrap_or(u32::from(io_time.0 == 0));
-                task.arrival = Arrival::ThinkTime { pause, operations, io_time, spin };
-                Ok(())
-            }
-            None => Ok(()),
+        let schedule = arrival::rated(self, task)?;
+        if self.think_time.0 == 0 && self.think_cycles == 0 {
+            task.arrival = schedule.map_or(task.arrival, Arrival::from);
+            return Ok(());
         }
+        let busy = Nanos(self.think_cycles);
+        let pause = Nanos(self.think_time.0.saturating_add(busy.0));
+        let spin = Nanos((self.think_spin.0.saturating_add(busy.0)).min(pause.0));
+        let io_time = self.think_io;
+        let operations = self.think_blocks.unwrap_or(u32::from(io_time.0 == 0));
+        task.arrival = match schedule {
+            None => Arrival::ThinkTime { pause, operations, io_time, spin },
+            Some(schedule) => {
+                let catch_up = !self.ignore_think_time;
+                let rated = RatedThinkTime { pause, operations, io_time, spin, schedule, catch_up };
+                Arrival::RatedThinkTime(rated)
+            }
+        };
+        Ok(())
     }
 
     /// A least rate above the rate itself could not be kept.
@@ -250,7 +251,6 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Time("us"),
         default: "0",
         help: "Pause after every thinktime_blocks operations, when all operations in flight have completed.",
-        support: Support::Differs("not together with a rate"),
         set: |spec, given| microseconds(given).map(|time| spec.rate.think_time = time),
         ..Opt::PLAIN
     },
@@ -359,9 +359,8 @@ pub const OPTIONS: &[Opt] = &[
         name: "rate_ignore_thinktime",
         form: Form::Flag,
         default: "0",
-        help: "Whether a rate catches up with what a thinktime has cost it.",
-        support: Support::Differs("it has no effect, because a job has either a rate or a thinktime"),
-        set: |_, given| given.flag().map(|_| ()),
+        help: "A rate does not catch up with what a thinktime has cost it.",
+        set: |spec, given| given.flag().map(|on| spec.rate.ignore_think_time = on),
         ..Opt::PLAIN
     },
     Opt {
@@ -466,7 +465,7 @@ pub const OPTIONS: &[Opt] = &[
 mod tests {
     use super::*;
     use crate::language::options::option::samples::{io, lowered, spec, task};
-    use iolite_model::{BackendKind, Bandwidth, Iops, KindRates, MetadataTask, Mix, Pace};
+    use iolite_model::{BackendKind, Bandwidth, Iops, KindRates, MetadataTask, Mix, Pace, Schedule};
 
     fn arrival(settings: &[(&str, &str)], mix: Mix) -> Result<(Arrival, Mix), OptionError> {
         io(settings, task(mix)).map(|(_, task)| (task.arrival, task.mix))
@@ -538,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_are_not_for_rates() {
+    fn pauses_come_with_and_without_rates() {
         let pause = [("thinktime", "2000"), ("thinktime_blocks", "4"), ("thinktime_spin", "1s")];
         let (_, task) = io(&pause, task(Mix::Read)).unwrap();
         let (pause, spin) = (Nanos(2_000_000), Nanos(2_000_000));
@@ -552,12 +551,19 @@ mod tests {
         };
         assert_eq!(by_time(&[]), (0, Nanos(9_000_000_000)));
         assert_eq!(by_time(&[("thinktime_blocks", "5")]), (5, Nanos(9_000_000_000)));
-        assert!(
-            arrival(&[("thinktime", "1"), ("rate", "1m")], Mix::Read)
-                .unwrap_err()
-                .to_string()
-                .contains("not both")
-        );
+        let both =
+            |settings: &[(&str, &str)], mix| match arrival(&[&[("thinktime", "1")], settings].concat(), mix)
+                .unwrap()
+                .0
+            {
+                Arrival::RatedThinkTime(rated) => rated,
+                other => panic!("{other:?}"),
+            };
+        let rated = both(&[("rate", "1m")], Mix::Read);
+        assert_eq!((rated.pause, rated.operations, rated.catch_up), (Nanos(1000), 1, true));
+        assert_eq!(rated.schedule, Schedule::ConstantBytes(Bandwidth(1_048_576.0)));
+        let rated = both(&[("rate_iops", "7,8"), ("rate_ignore_thinktime", "1")], Mix::ReadPercent(50));
+        assert!(!rated.catch_up && matches!(rated.schedule, Schedule::ByKind(_)), "{rated:?}");
         assert!(
             arrival(&[("rate_iops", "1"), ("rate", "1m")], Mix::Read)
                 .unwrap_err()

@@ -288,7 +288,8 @@ fn written(path: &Path, thread: &mut Thread) -> Result<Log> {
         return Err(OptionError::refused("metadata engines have no trace", "remove it").at("write_iolog"));
     };
     let range = |method: Option<SyncMethod>| method == Some(SyncMethod::FileRange);
-    if range(task.durability.sync.map(|rule| rule.method)) || range(task.durability.end_sync) {
+    let mut rules = task.durability.sync.iter().chain(&task.durability.also);
+    if rules.any(|rule| range(Some(rule.method))) || range(task.durability.end_sync) {
         return Err(OptionError::refused(
             "a trace has no sync_file_range",
             "use fdatasync, or remove one of the two",

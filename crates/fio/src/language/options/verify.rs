@@ -7,8 +7,8 @@ use pattern::Pattern;
 use std::path::PathBuf;
 
 use iolite_model::{
-    Bytes, Checksum, FileTask, Fill, FioChecksum, JobTask, LayOut, Mix, Overwrite, SizeLaw, Sizes, Target,
-    Verify as TaskVerify, WriteDurability,
+    Arrival, Bytes, Checksum, FileTask, Fill, FioChecksum, JobTask, LayOut, Mix, Overwrite, SizeLaw, Sizes,
+    Target, Verify as TaskVerify, WriteDurability,
 };
 
 use crate::language::error::{OptionError, Result};
@@ -108,10 +108,10 @@ impl Verify {
         }
         let after = writes && (self.after || only);
         let loads = only && self.load_state;
-        if loads && task.mix != Mix::Write {
+        if loads && task.mix != Mix::Write && task.sizes.is_some() {
             return Err(OptionError::refused(
-                "the state counts the writes of a job that does nothing else",
-                "remove it, or use rw=write or randwrite",
+                "the state counts writes, whose bytes in a mix are known of one size only",
+                "remove it, or use one block size, or rw=write or randwrite",
             )
             .at("verify_state_load"));
         }
@@ -135,6 +135,8 @@ impl Verify {
             fio_state: state,
         });
         task.contents.refill = true;
+        // As with fio, no verified block equals another: each has its own header.
+        task.contents.duplicate_percent = 0;
         if !self.pattern.bytes.is_empty() {
             task.contents.fill = Fill::Pattern(self.pattern.bytes.clone());
         }
@@ -151,16 +153,33 @@ impl Verify {
         if self.trim_percent == 0 {
             return Ok(());
         }
-        if task.mix != Mix::Write {
+        let reads = match task.mix {
+            Mix::Write => 0,
+            Mix::ReadPercent(percent) => percent,
+            // Nothing is written that could be trimmed.
+            Mix::Read => return Ok(()),
+            _ => {
+                return Err(OptionError::not_built(
+                    "further trims in a job that trims are",
+                    "use rw=write, randwrite, rw or randrw, or remove it",
+                )
+                .at("trim_percentage"));
+            }
+        };
+        if matches!(task.arrival, Arrival::ByKind(_) | Arrival::RatedThinkTime(_)) {
             return Err(OptionError::not_built(
-                "trims among anything but writes are",
-                "use rw=write or randwrite, or remove it",
+                "trims in a job with rates of reads and writes are",
+                "remove one of the two",
             )
             .at("trim_percentage"));
         }
-        // Of so many writes, and trims of so many percent of them.
-        let percent = 100 * u32::from(self.trim_percent) / (100 + u32::from(self.trim_percent));
-        task.mix = Mix::TrimPercent(percent.max(1) as u8);
+        // Of so many reads and writes, and trims of so many percent of the writes.
+        let trims = f64::from(100 - reads) * f64::from(self.trim_percent) / 100.0;
+        let share = |part: f64| (100.0 * part / (100.0 + trims)).round() as u8;
+        task.mix = match (share(f64::from(reads)), share(trims).max(1)) {
+            (0, trims) => Mix::TrimPercent(trims),
+            (reads, trims) => Mix::ReadTrimPercent { reads, trims: trims.min(100 - reads) },
+        };
         Ok(())
     }
 
@@ -440,7 +459,7 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Verifies only data recorded as written in a saved state.",
         support: Support::Bounded(
-            "as in fio, it has an effect with verify_only=1; for jobs that only write; states of version 3 (fio 3.33)",
+            "as in fio, it has an effect with verify_only=1; in mixes for one block size; states of version 3 (fio 3.33)",
         ),
         set: |spec, given| given.flag().map(|on| spec.verify.load_state = on),
         ..Opt::PLAIN
@@ -480,8 +499,8 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Percent of the verified blocks that are trimmed.",
         support: Support::Differs(
-            "trims are mixed with the writes from the start, without backlog, for jobs that only write, and files are trimmed \
-             too (fio 3.33 trims devices only)",
+            "trims are mixed with the writes from the start, without backlog, and files are trimmed too (fio 3.33 trims devices \
+             only)",
         ),
         set: |spec, given| given.integer(0, 100).map(|percent| spec.verify.trim_percent = percent as u8),
         ..Opt::PLAIN
@@ -584,7 +603,10 @@ mod tests {
         let contents = Contents { refill: false, ..Contents::default() };
         let task = FileTask { contents, ..task(Mix::Write) };
         assert!(!io(&[], task.clone()).unwrap().1.contents.refill);
-        assert!(io(&[("verify", "md5")], task).unwrap().1.contents.refill);
+        assert!(io(&[("verify", "md5")], task.clone()).unwrap().1.contents.refill);
+        let contents = Contents { duplicate_percent: 30, ..task.contents };
+        let task = FileTask { contents, ..task };
+        assert_eq!(io(&[("verify", "md5")], task).unwrap().1.contents.duplicate_percent, 0);
     }
 
     #[test]
@@ -636,7 +658,12 @@ mod tests {
         let (_, task) = trimmed(Mix::Write).unwrap();
         assert_eq!(task.mix, Mix::TrimPercent(33));
         assert!(task.verify.unwrap().trimmed_zeros);
-        assert!(trimmed(Mix::Read).unwrap_err().to_string().contains("trim_percentage"));
+        assert_eq!(trimmed(Mix::Read).unwrap().1.mix, Mix::Read);
+        assert_eq!(
+            trimmed(Mix::ReadPercent(60)).unwrap().1.mix,
+            Mix::ReadTrimPercent { reads: 50, trims: 17 }
+        );
+        assert!(trimmed(Mix::TrimThenWrite).unwrap_err().to_string().contains("trim_percentage"));
     }
 
     #[test]
@@ -652,7 +679,7 @@ mod tests {
         };
         let verify = load(Mix::Write).unwrap();
         assert_eq!((verify.state, verify.fio_state), (Some("local-j-3-verify.state".into()), true));
-        assert!(load(Mix::ReadPercent(50)).unwrap_err().to_string().contains("verify_state_load"));
+        assert!(load(Mix::ReadPercent(50)).unwrap().fio_state);
         assert_eq!(state("1", Mix::Read), None);
         assert_eq!(verified(&[("verify", "md5")], task(Mix::Write)).unwrap().state, None);
     }

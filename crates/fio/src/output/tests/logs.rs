@@ -305,6 +305,7 @@ fn all_jobs_together_have_a_bandwidth() {
             bytes,
             errors: 0,
             response_sum: Nanos(0),
+            delay_sum: Nanos(0),
             response_max: Nanos(0),
             response: Default::default(),
             service: Default::default(),

@@ -20,6 +20,7 @@ fn op(kind: OpKind, operations: u64) -> OpTotals {
         bytes: operations * 8192,
         errors: 0,
         response_sum: Nanos((operations - slow) * 1_000_000 + slow * 5_000_000),
+        delay_sum: Nanos(0),
         response_max: Nanos(if slow > 0 { 5_000_000 } else { 1_000_000 }),
         response: response.encode(),
         service: HistogramBytes(Vec::new()),

@@ -8,6 +8,7 @@ fn directions_and_orders() {
     let zone = |io_percent, size| Zone { io_percent, size: ZoneSize::Percent(size) };
     let jumps = |percent| Access::Jumps(Box::new(Jumps { percent, ..Jumps::default() }));
     let runs = |blocks| Access::Runs { blocks };
+    let repeated = |to| Access::Jumps(Box::new(Jumps { to, run: 4, repeat: true, ..Jumps::default() }));
     for (settings, mix, access) in [
         (&[("rw", "read")][..], Mix::Read, Access::Sequential),
         (&[("rw", "write:8k")], Mix::Write, Access::SequentialSkip { hole: Bytes(8192) }),
@@ -40,22 +41,56 @@ fn directions_and_orders() {
             &[("rw", "randread:4"), ("random_sequence_stride", "16k"), ("random_distribution", "zipf:1.2")],
             Mix::Read,
             Access::Jumps(Box::new(Jumps {
-                to: Access::Zipf { theta: 1.2 },
+                to: Access::Zipf { theta: 1.2, centre: None },
                 run: 4,
                 percent: 0,
                 step: Bytes(16384),
+                repeat: false,
             })),
         ),
         (&[("rw", "randwrite:8")], Mix::Write, runs(8)),
         (&[("rw", "randwrite:1"), ("rw_sequencer", "identical")], Mix::Write, Access::Covering),
+        (&[("rw", "randwrite:4"), ("rw_sequencer", "identical")], Mix::Write, repeated(Access::Covering)),
+        (
+            &[("rw", "randread:4"), ("rw_sequencer", "identical"), ("norandommap", "1")],
+            Mix::Read,
+            repeated(Access::Random),
+        ),
+        (
+            &[("rw", "randread:4"), ("rw_sequencer", "identical"), ("bsrange", "4k-8k")],
+            Mix::Read,
+            repeated(Access::Random),
+        ),
+        (
+            &[("rw", "randread"), ("random_distribution", "zipf:1.2:0.3")],
+            Mix::Read,
+            Access::Zipf { theta: 1.2, centre: Some(0.3) },
+        ),
+        (
+            &[("rw", "randread"), ("random_distribution", "normal:5:0")],
+            Mix::Read,
+            Access::Normal { deviation_percent: 5.0, centre: Some(0.0) },
+        ),
         (&[("rw", "randread"), ("random_distribution", "random")], Mix::Read, Access::Covering),
-        (&[("rw", "randread"), ("random_distribution", "zipf")], Mix::Read, Access::Zipf { theta: 1.1 }),
-        (&[("rw", "randread"), ("random_distribution", "zipf:1.2")], Mix::Read, Access::Zipf { theta: 1.2 }),
-        (&[("rw", "randread"), ("random_distribution", "pareto")], Mix::Read, Access::Pareto { h: 0.2 }),
+        (
+            &[("rw", "randread"), ("random_distribution", "zipf")],
+            Mix::Read,
+            Access::Zipf { theta: 1.1, centre: None },
+        ),
+        (
+            &[("rw", "randread"), ("random_distribution", "zipf:1.2")],
+            Mix::Read,
+            Access::Zipf { theta: 1.2, centre: None },
+        ),
+        (
+            &[("rw", "randread"), ("random_distribution", "pareto")],
+            Mix::Read,
+            Access::Pareto { h: 0.2, centre: None },
+        ),
         (
             &[("rw", "randread"), ("random_distribution", "normal:10")],
             Mix::Read,
-            Access::Normal { deviation_percent: 10.0 },
+            Access::Normal { deviation_percent: 10.0, centre: None },
         ),
         (
             &[("rw", "randwrite"), ("random_distribution", "zoned:60/10:40/30,10/50:90/50")],

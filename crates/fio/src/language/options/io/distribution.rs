@@ -11,8 +11,8 @@ pub enum Distribution {
     /// Evenly.
     #[default]
     Uniform,
-    /// By a law with hot blocks.
-    Law(Hot),
+    /// By a law with hot blocks, the hottest of them at this part of the span, if it is given.
+    Law(Hot, Option<f64>),
     /// By zones.
     Zones(Vec<Zone>),
 }
@@ -33,10 +33,12 @@ impl Distribution {
     pub fn access(&self) -> Option<Access> {
         match self {
             Distribution::Uniform => None,
-            Distribution::Law(Hot::Zipf(theta)) => Some(Access::Zipf { theta: *theta }),
-            Distribution::Law(Hot::Pareto(h)) => Some(Access::Pareto { h: *h }),
-            Distribution::Law(Hot::Normal(deviation)) => {
-                Some(Access::Normal { deviation_percent: *deviation })
+            Distribution::Law(Hot::Zipf(theta), centre) => {
+                Some(Access::Zipf { theta: *theta, centre: *centre })
+            }
+            Distribution::Law(Hot::Pareto(h), centre) => Some(Access::Pareto { h: *h, centre: *centre }),
+            Distribution::Law(Hot::Normal(deviation), centre) => {
+                Some(Access::Normal { deviation_percent: *deviation, centre: *centre })
             }
             Distribution::Zones(zones) => Some(Access::Zoned(zones.clone())),
         }
@@ -56,9 +58,9 @@ pub(super) fn set(distribution: &mut [Distribution; 3], given: &OptionValue<'_>)
     let all = |one: Distribution| [one.clone(), one.clone(), one];
     *distribution = match name {
         "random" => all(Distribution::Uniform),
-        "zipf" => all(Distribution::Law(Hot::Zipf(parameter(rest, Some(1.1), zipf)?))),
-        "pareto" => all(Distribution::Law(Hot::Pareto(parameter(rest, Some(0.2), pareto)?))),
-        "normal" => all(Distribution::Law(Hot::Normal(parameter(rest, None, normal)?))),
+        "zipf" => all(law(Hot::Zipf, parameter(rest, Some(1.1), zipf)?)),
+        "pareto" => all(law(Hot::Pareto, parameter(rest, Some(0.2), pareto)?)),
+        "normal" => all(law(Hot::Normal, parameter(rest, None, normal)?)),
         "zoned" | "zoned_abs" => {
             let lists: Vec<&str> = rest.unwrap_or_default().split(',').collect();
             let zones = |list: &str| zones(given, list, name == "zoned_abs").map(Distribution::Zones);
@@ -84,9 +86,18 @@ pub(super) fn set(distribution: &mut [Distribution; 3], given: &OptionValue<'_>)
     Ok(())
 }
 
-fn parameter(text: Option<&str>, default: Option<f64>, check: fn(f64) -> Result) -> Result<f64> {
+fn law(hot: fn(f64) -> Hot, (value, centre): (f64, Option<f64>)) -> Distribution {
+    Distribution::Law(hot(value), centre)
+}
+
+/// A law's parameter and its centre, if that is given.
+fn parameter(
+    text: Option<&str>,
+    default: Option<f64>,
+    check: fn(f64) -> Result,
+) -> Result<(f64, Option<f64>)> {
     let Some(text) = text else {
-        return default.ok_or_else(|| {
+        return default.map(|value| (value, None)).ok_or_else(|| {
             OptionError::refused(
                 "normal needs its deviation in percent of the span",
                 "specify it, as in normal:10",
@@ -94,11 +105,15 @@ fn parameter(text: Option<&str>, default: Option<f64>, check: fn(f64) -> Result)
         });
     };
     let (value, centre) = text.split_once(':').map_or((text, None), |(value, centre)| (value, Some(centre)));
-    if centre.is_some() {
-        return Err(OptionError::not_built(format!("a centre (`{text}`) is"), "remove it"));
+    let number = |text: &str| text.trim().parse().map_err(|_| OptionError::malformed(text.trim(), "number"));
+    let (value, centre): (f64, Option<f64>) = (number(value)?, centre.map(number).transpose()?);
+    if centre.is_some_and(|centre| !(0.0..=1.0).contains(&centre)) {
+        return Err(OptionError::refused(
+            format!("its centre is {}", centre.unwrap_or_default()),
+            "it is a part of the span between 0 and 1: divide percentages by 100",
+        ));
     }
-    let value: f64 = value.trim().parse().map_err(|_| OptionError::malformed(value.trim(), "number"))?;
-    check(value).map(|()| value)
+    check(value).map(|()| (value, centre))
 }
 
 fn zipf(theta: f64) -> Result {

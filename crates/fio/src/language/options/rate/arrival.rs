@@ -1,6 +1,6 @@
 //! From rates for reads, writes and trims to when the operations of a job start.
 
-use iolite_model::{Arrival, Bandwidth, FileTask, Iops, KindRates, Mix, Pace};
+use iolite_model::{Bandwidth, FileTask, Iops, KindRates, Mix, Pace, Schedule};
 
 use super::{PerDirection, Rate};
 use crate::language::error::{OptionError, Result};
@@ -14,7 +14,7 @@ pub(super) fn directions(mix: Mix) -> [bool; 3] {
 ///
 /// # Errors
 /// Rates in bytes and in operations.
-pub(super) fn rated(rate: &Rate, task: &FileTask) -> Result<Option<Arrival>> {
+pub(super) fn rated(rate: &Rate, task: &FileTask) -> Result<Option<Schedule>> {
     let asked = |limits: &PerDirection<f64>| limits.iter().any(Option::is_some);
     let by_bytes = asked(&rate.bytes);
     if by_bytes && asked(&rate.iops) {
@@ -24,10 +24,10 @@ pub(super) fn rated(rate: &Rate, task: &FileTask) -> Result<Option<Arrival>> {
     let [reads, writes, trims] = limits;
     let one = |limit: Option<f64>| {
         limit.map(|total| match (by_bytes, rate.poisson) {
-            (true, true) => Arrival::PoissonBytes(Bandwidth(total)),
-            (true, false) => Arrival::ConstantBytes(Bandwidth(total)),
-            (false, true) => Arrival::Poisson(Iops(total)),
-            (false, false) => Arrival::Constant(Iops(total)),
+            (true, true) => Schedule::PoissonBytes(Bandwidth(total)),
+            (true, false) => Schedule::ConstantBytes(Bandwidth(total)),
+            (false, true) => Schedule::Poisson(Iops(total)),
+            (false, false) => Schedule::Constant(Iops(total)),
         })
     };
     Ok(match task.mix {
@@ -48,15 +48,17 @@ pub(super) fn rated(rate: &Rate, task: &FileTask) -> Result<Option<Arrival>> {
         Mix::ReadThenWrite(_) => one(reads),
         Mix::ReadPercent(_) => by_kind(rate, by_bytes, [reads, writes, None]),
         Mix::TrimPercent(_) => by_kind(rate, by_bytes, [None, writes, trims]),
+        // Trims of blocks that are verified come after rates.
+        Mix::ReadTrimPercent { .. } => None,
     })
 }
 
 /// Rates of reads, writes and trims, each of its own.
-fn by_kind(rate: &Rate, by_bytes: bool, limits: PerDirection<f64>) -> Option<Arrival> {
+fn by_kind(rate: &Rate, by_bytes: bool, limits: PerDirection<f64>) -> Option<Schedule> {
     let pace = |limit: f64| {
         if by_bytes { Pace::Bytes(Bandwidth(limit)) } else { Pace::Operations(Iops(limit)) }
     };
     let [reads, writes, trims] = limits.map(|limit| limit.map(pace));
     let rates = KindRates { reads, writes, trims, poisson: rate.poisson };
-    reads.or(writes).or(trims).map(|_| Arrival::ByKind(rates))
+    reads.or(writes).or(trims).map(|_| Schedule::ByKind(rates))
 }
