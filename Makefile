@@ -60,6 +60,6 @@ dist:
 # The tests look at results with sqlite3, make file systems to test against, compare with fio, on its examples too, measure
 # inside databases, and open the pages in Chromium; without root they skip those and say so.
 needs:
-	@.ci/needs sqlite3:sqlite3 losetup:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs fio:fio rsvg-convert:librsvg2-bin \
+	@.ci/needs sqlite3:sqlite3 losetup:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs fio:fio rsvg-convert:librsvg2-bin sixel2png:libsixel-bin \
 	    /usr/share/doc/fio/examples:fio-examples python3:python3-venv \
 	    /usr/lib/postgresql:postgresql mariadbd:mariadb-server /usr/share/doc/fis-gtm:fis-gtm chromium:chromium bon_csv2html:bonnie++

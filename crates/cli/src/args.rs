@@ -175,8 +175,8 @@ pub(crate) struct PlotArgs {
     #[arg(long, short, value_name = "FILE", required_unless_present = "show")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Draw the chart in the terminal: as a picture if the terminal announces that it can show one (kitty, Ghostty, WezTerm; requires
-    /// rsvg-convert), otherwise in braille characters
+    /// Draw the chart in the terminal: as a picture if the terminal announces that it can show one (kitty, Ghostty, WezTerm; sixel
+    /// graphics: foot, mlterm, contour, Konsole, iTerm2; requires rsvg-convert), otherwise in braille characters
     #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     pub(crate) show: Option<Show>,
 
@@ -194,6 +194,8 @@ pub(crate) enum Show {
     Braille,
     /// As a picture, by kitty's graphics protocol
     Kitty,
+    /// As a picture, in sixel graphics
+    Sixel,
 }
 
 /// Seconds to smooth over.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use iolite_fio::import::{Figures, Log, chart as chart_of_logs, figures, from_start};
 use iolite_report::aligned;
-use iolite_report::plot::{Chart, PlotKind, TerminalPicture, chart, kitty, svg, terminal};
+use iolite_report::plot::{Chart, PlotKind, TerminalPicture, chart, kitty, sixel, svg, terminal};
 use iolite_results::Run;
 
 use crate::args::{PlotArgs, Show};
@@ -81,7 +81,7 @@ fn write(chart: &Chart, args: &PlotArgs) -> anyhow::Result<()> {
         return Ok(output::print_data(&picture)?);
     }
     if file.extension().is_some_and(|end| end.eq_ignore_ascii_case("png")) {
-        let png = png(&picture).map_err(|reason| {
+        let png = png(&picture, 2).map_err(|reason| {
             UsageError::new(format!("cannot write {}: {reason}, or write an .svg file", file.display()))
         })?;
         return write_file(file, &png);
@@ -102,33 +102,46 @@ fn write_file(file: &Path, content: &[u8]) -> anyhow::Result<()> {
 fn shown(chart: &Chart, how: Show) -> Result<String, UsageError> {
     let style = output::style();
     let braille = || terminal(chart, style.width, style.color);
-    let announced = || TerminalPicture::announced(|name| std::env::var(name).ok());
-    match how {
-        Show::Braille => Ok(braille()),
-        Show::Kitty => {
-            let picture = png(&svg(chart));
-            picture
-                .map(|png| kitty(&png))
-                .map_err(|reason| UsageError::new(format!("--show=kitty: {reason}")))
+    let chosen = match how {
+        Show::Braille => TerminalPicture::Braille,
+        Show::Kitty => TerminalPicture::Kitty,
+        Show::Sixel => TerminalPicture::Sixel,
+        Show::Auto if std::io::stdout().is_terminal() => {
+            TerminalPicture::announced(|name| std::env::var(name).ok())
         }
-        Show::Auto if std::io::stdout().is_terminal() && announced() == TerminalPicture::Kitty => {
-            // Without the program that draws it there are still characters.
-            Ok(png(&svg(chart)).map_or_else(|_| braille(), |png| kitty(&png)))
-        }
-        Show::Auto => Ok(braille()),
+        Show::Auto => TerminalPicture::Braille,
+    };
+    match (picture_of(chart, chosen), how) {
+        (None, _) => Ok(braille()),
+        (Some(Ok(picture)), _) => Ok(picture),
+        // Without the program that draws it there are still characters.
+        (Some(Err(_)), Show::Auto) => Ok(braille()),
+        (Some(Err(reason)), _) => Err(UsageError::new(format!("--show: {reason}"))),
     }
 }
 
-/// A picture as PNG, twice as wide as the SVG so that it is sharp on fine screens, by librsvg's program: libraries that draw text
+/// The chart as the terminal's picture; `None` in characters.
+fn picture_of(chart: &Chart, form: TerminalPicture) -> Option<Result<String, UsageError>> {
+    match form {
+        TerminalPicture::Braille => None,
+        TerminalPicture::Kitty => Some(png(&svg(chart), 2).map(|png| kitty(&png))),
+        // Sixels are the pixels of the screen.
+        TerminalPicture::Sixel => {
+            Some(png(&svg(chart), 1).and_then(|png| sixel(&png).map_err(UsageError::new)))
+        }
+    }
+}
+
+/// A picture as PNG, so many times as wide as the SVG (twice is sharp on fine screens), by librsvg's program: libraries that draw text
 /// take as long to build as all the rest. An error is the reason with its remedy.
-fn png(picture: &str) -> Result<Vec<u8>, UsageError> {
+fn png(picture: &str, zoom: u32) -> Result<Vec<u8>, UsageError> {
     let failed = |reason: &dyn std::fmt::Display| {
         UsageError::new(format!(
             "rsvg-convert cannot draw the picture ({reason}); install it (Debian: librsvg2-bin)"
         ))
     };
     let mut program = Command::new("rsvg-convert");
-    program.arg("--zoom=2").arg("--format=png").stdin(Stdio::piped()).stdout(Stdio::piped());
+    program.arg(format!("--zoom={zoom}")).arg("--format=png").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = program.stderr(Stdio::piped()).spawn().map_err(|error| failed(&error))?;
     // It reads all of the picture before it writes. Where it ends early, its own message says more than a broken pipe.
     let written = child.stdin.take().map(|mut stdin| stdin.write_all(picture.as_bytes()));

@@ -114,6 +114,12 @@ fn a_report_shows_every_chart_with_points_and_asks_nobody_for_anything() {
                 let values = format!("document.querySelectorAll('figure[data-kind={kind}] tbody td').length");
                 assert!(browser.value(&values).as_u64().unwrap() > 0, "{kind}: no table");
             }
+            // The surfaces in three dimensions are fixed pictures with a value at each point.
+            let points =
+                "document.querySelectorAll('figure[data-kind=surface-3d] .picture svg circle title').length";
+            let rows = "document.querySelectorAll('figure[data-kind=surface-3d] tbody tr').length";
+            assert!(browser.value(points).as_u64().unwrap() > 0, "{runs:?} {width} {theme}");
+            assert_eq!(browser.value(points), browser.value(rows));
             assert_eq!(browser.value("document.querySelectorAll('b').length"), 0, "a name became markup");
             let wide = browser.value("document.documentElement.scrollWidth - innerWidth");
             assert!(wide.as_i64().unwrap() <= 0, "{width}: {wide} pixels too wide");

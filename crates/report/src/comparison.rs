@@ -1,7 +1,7 @@
 //! A comparison as text and as a JSON document.
 //!
 //! The document has `"format": "iolite-comparison/1"`; `before` and `after` (lists of run ids), `covers` (`within-runs` or
-//! `between-runs`), `figures_compared`, `detect` (a share), `repeats_suggested` (per side, or null), `caveats` (list of
+//! `between-runs`), `pairs` (their number, where the runs of both sides alternate and each pair was compared; else null), `figures_compared`, `detect` (a share), `repeats_suggested` (per side, or null), `caveats` (list of
 //! sentences), `parts` (list: `name`, `concurrency` and `stamp` with `before` and `after` each, `figures`) and `failed` (the
 //! conditions of `--fail-if` that hold, a sentence each). A figure has `kind`, `figure` (`rate`, `bandwidth`, `mean`, `p50`, `p99`,
 //! `p99.9`), `before`, `after` (operations or bytes per second, nanoseconds), `ratio` (after over before) with `ratio_low` and
@@ -140,11 +140,14 @@ pub(crate) fn answered(comparison: &Comparison) -> (Emphasis, Vec<String>) {
                     may differ by more.";
         sentences.push(text.to_owned());
     }
+    sentences.extend(comparison.pairs.map(|pairs| {
+        format!("The runs of both sides alternate: they were compared in {pairs} pairs, each run with its neighbour in time.")
+    }));
     sentences.extend(comparison.repeats.map(|repeats| {
         format!(
             "To detect a difference of {} in rate or mean with a probability of 90 %: {repeats} runs of each side, {}",
             percent(comparison.detect).trim_start_matches('+'),
-            "run alternately (as `iolite ab` does), compared with `--before A... --after B...`."
+            "run alternately in random order (as `iolite ab` does), compared with `--before A... --after B...`."
         )
     }));
     (ink, sentences)
@@ -164,6 +167,7 @@ pub fn json(comparison: &Comparison, failed: &[String]) -> Value {
         "before": comparison.before,
         "after": comparison.after,
         "covers": comparison.covers,
+        "pairs": comparison.pairs,
         "figures_compared": comparison.figures,
         "detect": comparison.detect,
         "repeats_suggested": comparison.repeats,

@@ -16,6 +16,7 @@ pub mod export;
 mod extremes;
 mod grid;
 pub mod html;
+pub mod intervals;
 pub mod iometer;
 mod json;
 mod knees;

@@ -21,7 +21,7 @@ pub use pts::{
     MAX_POINT_RESPONSE, MAX_RANGE, MAX_RISE, PtsDemandFigures, PtsFigures, PtsProgress, PtsRounds,
     PtsStageFigures, PtsWindow,
 };
-pub use readings::Readings;
+pub use readings::{READINGS_KEPT, Readings};
 pub use request::RunRequest;
 pub use run::Run;
 pub use verification::StateVerified;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iolite_model::Reading;
 
 /// Readings kept of each probe: more than any chart has columns.
-const KEPT: usize = 4096;
+pub const READINGS_KEPT: usize = 4096;
 
 /// Readings by probe and subject, each in the order of time.
 ///
@@ -46,7 +46,7 @@ impl ProbeReadings {
             self.readings.push(reading.clone());
         }
         self.seen += 1;
-        if self.readings.len() > KEPT {
+        if self.readings.len() > READINGS_KEPT {
             let mut number = 0;
             self.readings.retain(|_| {
                 number += 1;
@@ -76,9 +76,22 @@ mod tests {
         let mut readings = Readings::default();
         (0..86_400).for_each(|second| readings.add(&reading(second)));
         let kept = readings.of("cpu", "");
-        assert!(kept.len() <= KEPT && kept.len() > KEPT / 4, "{}", kept.len());
+        assert!(kept.len() <= READINGS_KEPT && kept.len() > READINGS_KEPT / 4, "{}", kept.len());
         let gaps: Vec<u64> = kept.windows(2).map(|pair| pair[1].at.0 - pair[0].at.0).collect();
         assert!(gaps.iter().all(|gap| *gap == gaps[0]), "{gaps:?}");
         assert_eq!(readings.of("none", ""), []);
+    }
+
+    #[test]
+    fn what_is_kept_depends_only_on_how_many_there_are() {
+        // As the store thins them out before they are parsed.
+        for count in [1, 4096, 4097, 8192, 8193, 12_289, 20_000] {
+            let mut readings = Readings::default();
+            (0..count).for_each(|second| readings.add(&reading(second)));
+            let stride = count.div_ceil(READINGS_KEPT as u64).next_power_of_two();
+            let kept: Vec<u64> =
+                readings.of("cpu", "").iter().map(|kept| kept.at.0 / 1_000_000_000).collect();
+            assert_eq!(kept, (0..count).step_by(stride as usize).collect::<Vec<_>>(), "{count}");
+        }
     }
 }

@@ -172,9 +172,9 @@ impl Collector {
             });
         }
         let series = self.series.points(ramp_end, end);
-        let sections = self.sections.finish();
+        let cut = self.sections.finish();
         let (drain_max, beside) = (self.drain_max, self.beside);
-        (intervals, workers, PhaseTotals { counts, measured, series, sections, drain_max, beside })
+        (intervals, workers, PhaseTotals { counts, measured, series, cut, drain_max, beside })
     }
 
     fn interval(&self, (stage, start): (Stage, u64), end: u64, counts: &Counts) -> Interval {

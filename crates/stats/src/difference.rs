@@ -97,6 +97,31 @@ impl Difference {
         }
     }
 
+    /// The difference between runs in pairs: each run before with the run after at the same place, measured next to each other in
+    /// time.
+    ///
+    /// It is Student's t-test on the logarithms of the pairs' ratios: a level that moves on from pair to pair is in both runs of a
+    /// pair and leaves their ratio alone (Bulej et al. 2020, Duet benchmarking). `None` as for [`Difference::of`], and for fewer than
+    /// two pairs or sides of different size.
+    pub fn of_pairs(before: &[Estimate], after: &[Estimate]) -> Option<Difference> {
+        let log = |each: &Estimate| Some(each.value.ln()).filter(|log| log.is_finite());
+        let logs = |side: &[Estimate]| side.iter().map(log).collect::<Option<Vec<f64>>>();
+        let (before_logs, after_logs) = (logs(before)?, logs(after)?);
+        if before_logs.len() != after_logs.len() || before_logs.len() < 2 {
+            return None;
+        }
+        let changes: Vec<f64> = before_logs.iter().zip(&after_logs).map(|(one, other)| other - one).collect();
+        let (change, variance, freedom) = moments(&changes);
+        let found = Found {
+            means: (moments(&before_logs).0, change),
+            squared: variance / changes.len() as f64,
+            freedom,
+            // A pair's difference has the variance of two runs.
+            deviation: ((variance / 2.0).sqrt(), freedom),
+        };
+        Some(found.difference(before, after))
+    }
+
     /// `after` less `before`, as a share of `before`: 0.1 is 10 % more.
     pub fn change(&self) -> f64 {
         self.ratio - 1.0
@@ -189,22 +214,42 @@ fn between(before: &[Estimate], after: &[Estimate]) -> Difference {
         let pooled = (a_variance * a_freedom + b_variance * b_freedom) / (a_freedom + b_freedom);
         (one + other, freedom, pooled)
     };
-    // Repeats do not average rounding out: they are rounded alike.
-    let error = (squared + 2.0 * ROUNDING * ROUNDING).sqrt();
-    let change = b - a;
-    let half = student(1.0 - LEVEL / 2.0, freedom) * error;
-    Difference {
-        before: a.exp(),
-        after: b.exp(),
-        ratio: change.exp(),
-        low: (change - half).exp(),
-        high: (change + half).exp(),
-        p: 2.0 * student_tail((change / error).abs(), freedom),
-        detectable: (error * (student(1.0 - LEVEL / 2.0, freedom) + student(POWER, freedom))).exp_m1(),
-        covers: Covers::BetweenRuns,
-        runs: (before.len() as u32, after.len() as u32),
-        direction: before.first().map_or(Direction::LowerIsBetter, |first| first.direction),
-        deviation: (variance.sqrt(), a_freedom + b_freedom),
+    let deviation = (variance.sqrt(), a_freedom + b_freedom);
+    Found { means: (a, b - a), squared, freedom, deviation }.difference(before, after)
+}
+
+/// What several runs say of a difference, in logarithms.
+struct Found {
+    /// Mean before, and what is added to it after.
+    means: (f64, f64),
+    /// Squared error of the change.
+    squared: f64,
+    /// Its degrees of freedom.
+    freedom: f64,
+    /// Standard deviation of a run, and its degrees of freedom.
+    deviation: (f64, f64),
+}
+
+impl Found {
+    fn difference(self, before: &[Estimate], after: &[Estimate]) -> Difference {
+        let Found { means: (mean, change), squared, freedom, deviation } = self;
+        // Repeats do not average rounding out: they are rounded alike.
+        let error = (squared + 2.0 * ROUNDING * ROUNDING).sqrt();
+        let half = student(1.0 - LEVEL / 2.0, freedom) * error;
+        let reach = student(1.0 - LEVEL / 2.0, freedom) + student(POWER, freedom);
+        Difference {
+            before: mean.exp(),
+            after: (mean + change).exp(),
+            ratio: change.exp(),
+            low: (change - half).exp(),
+            high: (change + half).exp(),
+            p: 2.0 * student_tail((change / error).abs(), freedom),
+            detectable: (error * reach).exp_m1(),
+            covers: Covers::BetweenRuns,
+            runs: (before.len() as u32, after.len() as u32),
+            direction: before.first().map_or(Direction::LowerIsBetter, |first| first.direction),
+            deviation,
+        }
     }
 }
 

@@ -82,7 +82,7 @@ impl Merger {
             counts: self.counts,
             measured,
             series,
-            sections: self.sections.finish(),
+            cut: self.sections.finish(),
             drain_max: self.drain_max,
             beside: self.beside,
         }

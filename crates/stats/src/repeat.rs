@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Direction, Estimate};
 use crate::knee::Knee;
+use crate::sections::Cut;
 use crate::summary::PhaseResult;
 use crate::totals::PhaseTotals;
 
@@ -120,7 +121,10 @@ impl PhaseTotals {
             counts,
             measured: self.measured.saturating_add(other.measured),
             series: self.series.iter().chain(&other.series).cloned().collect(),
-            sections: self.sections.iter().chain(&other.sections).cloned().collect(),
+            cut: Cut {
+                sections: self.cut.sections.iter().chain(&other.cut.sections).cloned().collect(),
+                fine: self.cut.fine.iter().chain(&other.cut.fine).cloned().collect(),
+            },
             drain_max: self.drain_max.max(other.drain_max),
             beside: self.beside.clone().and(&other.beside),
         }

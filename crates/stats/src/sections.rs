@@ -11,6 +11,9 @@ use crate::histogram::Histogram;
 /// 2007 (Stochastic Simulation, III.5) advise 10 to 30.
 const SECTIONS: u64 = 24;
 
+/// Finer sections that a phase has at most: four for each of the others, for pictures.
+const FINE: u64 = 4 * SECTIONS;
+
 /// The response times of one section of a phase, by kind.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Section {
@@ -19,13 +22,24 @@ pub(crate) struct Section {
     pub(crate) span: (u64, u64),
 }
 
-/// The sections as they come about: cells of a grid that starts where the measured part does. Once [`SECTIONS`] cells do
+/// The sections of a finished phase, in order; those without operations are left out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Cut {
+    /// Some two dozens, for estimates.
+    pub(crate) sections: Vec<Section>,
+    /// The same in up to four parts each, for pictures.
+    pub(crate) fine: Vec<Section>,
+}
+
+/// The sections as they come about: cells of a grid that starts where the measured part does. Once [`FINE`] cells do
 /// not reach far enough they double in length. What covers several cells counts where it starts, so that the order in
 /// which intervals arrive makes no difference.
 #[derive(Debug, Clone)]
 pub(crate) struct Sections {
     origin: u64,
     width: u64,
+    /// How far the measured part is known to go.
+    reached: u64,
     cells: BTreeMap<u64, Section>,
 }
 
@@ -59,7 +73,7 @@ impl Section {
 impl Sections {
     /// None yet, of a measured part that starts at `origin`, with intervals of this length.
     pub(crate) fn new(origin: u64, interval: u64) -> Sections {
-        Sections { origin, width: interval.max(1), cells: BTreeMap::new() }
+        Sections { origin, width: interval.max(1), reached: 0, cells: BTreeMap::new() }
     }
 
     /// The section of what lasted from `start` to `end`; only for what has something to count.
@@ -69,9 +83,15 @@ impl Sections {
         self.cells.entry(cell).or_default()
     }
 
-    /// Doubles the cells until [`SECTIONS`] of them reach `end`.
+    /// Doubles the cells until [`FINE`] of them reach `end`.
     fn reach(&mut self, end: u64) {
-        while end.saturating_sub(self.origin).div_ceil(self.width) > SECTIONS && self.width < u64::MAX / 2 {
+        self.reached = self.reached.max(end.saturating_sub(self.origin));
+        self.join_until(FINE);
+    }
+
+    /// Doubles the cells until so many of them reach the end.
+    fn join_until(&mut self, at_most: u64) {
+        while self.reached.div_ceil(self.width) > at_most && self.width < u64::MAX / 2 {
             self.width *= 2;
             let mut joined: BTreeMap<u64, Section> = BTreeMap::new();
             for (cell, section) in std::mem::take(&mut self.cells) {
@@ -81,14 +101,19 @@ impl Sections {
         }
     }
 
-    /// Those with anything in them, in order.
-    pub(crate) fn finish(self) -> Vec<Section> {
-        let width = self.width;
-        let placed = |(cell, section): (u64, Section)| {
-            let start = cell.saturating_mul(width);
-            Section { span: (start, start.saturating_add(width)), ..section }
+    /// Those with anything in them.
+    pub(crate) fn finish(mut self) -> Cut {
+        let fine = self.placed();
+        self.join_until(SECTIONS);
+        Cut { sections: self.placed(), fine }
+    }
+
+    fn placed(&self) -> Vec<Section> {
+        let placed = |(cell, section): (&u64, &Section)| {
+            let start = cell.saturating_mul(self.width);
+            Section { span: (start, start.saturating_add(self.width)), ..section.clone() }
         };
-        self.cells.into_iter().map(placed).collect()
+        self.cells.iter().map(placed).collect()
     }
 }
 
@@ -109,9 +134,15 @@ mod tests {
         let order: Vec<u64> = (0..1000).collect();
         let (forth, back) = (add(&order), add(&order.iter().rev().copied().collect::<Vec<_>>()));
         assert_eq!(forth, back);
-        assert!((12..=24).contains(&forth.len()), "{}", forth.len());
-        let all: f64 = forth.iter().map(|section| section.above(OpKind::Read, Nanos(0)).0).sum();
-        assert_eq!(all, 1000.0);
-        assert_eq!(forth[0].above(OpKind::Write, Nanos(0)), (0.0, 0.0));
+        assert_eq!((forth.sections.len(), forth.fine.len()), (16, 63));
+        for sections in [&forth.sections, &forth.fine] {
+            let all: f64 = sections.iter().map(|section| section.above(OpKind::Read, Nanos(0)).0).sum();
+            assert_eq!(all, 1000.0);
+            assert!(sections.windows(2).all(|pair| pair[0].span.1 == pair[1].span.0));
+            assert_eq!(sections[0].above(OpKind::Write, Nanos(0)), (0.0, 0.0));
+        }
+        // Few intervals are not joined for pictures.
+        let few = add(&order[..40]);
+        assert_eq!((few.sections.len(), few.fine.len()), (20, 40));
     }
 }

@@ -130,7 +130,7 @@ impl PhaseResult {
         let Some(record) = self.totals.record_of(kind).filter(|record| record.response.count() > 0) else {
             return 1.0;
         };
-        let slow = self.totals.sections.iter().map(|section| section.above(kind, bound).1);
+        let slow = self.totals.cut.sections.iter().map(|section| section.above(kind, bound).1);
         let seen = record.response.count_above(bound) as f64;
         // Where the sections do not have them all, all count as one occurrence.
         let of_sections = slow.clone().sum::<f64>() >= seen;
@@ -145,7 +145,7 @@ impl PhaseResult {
         let Some(record) = self.totals.record_of(kind) else { return 0 };
         let value = record.response.quantile(quantile);
         let sections: Vec<_> =
-            self.totals.sections.iter().map(|section| section.above(kind, value)).collect();
+            self.totals.cut.sections.iter().map(|section| section.above(kind, value)).collect();
         worth_for_quantile(&sections).unwrap_or_else(|| self.effective_operations(kind))
     }
 

@@ -4,7 +4,7 @@ use iolite_model::{OpKind, OpTotals, PerKind};
 
 use crate::counts::{Counts, OpRecord, ReportedCounts};
 use crate::histogram::{Histogram, HistogramError};
-use crate::sections::Section;
+use crate::sections::{Cut, Section};
 use crate::series::Point;
 
 /// Totals over the measured part of a phase: the sum of its intervals.
@@ -16,8 +16,8 @@ pub struct PhaseTotals {
     /// The intervals of the measured part, in order and without gaps; in a long phase several joined to one, so that
     /// there are 4,096 at most. Their sums are the totals.
     pub series: Vec<Point>,
-    /// The response times of each of some sections of the measured part, in order.
-    pub(crate) sections: Vec<Section>,
+    /// The response times of each of some sections of the measured part.
+    pub(crate) cut: Cut,
     /// Longest response among the operations that came back after the end.
     pub drain_max: u64,
     pub(crate) beside: UnmeasuredCounts,
@@ -109,8 +109,21 @@ impl PhaseTotals {
     /// Response times of a kind over the course of the measured part: start and end of each section in seconds, 24 sections at
     /// most; those in which it did not occur are left out.
     pub fn responses_over_time(&self, kind: OpKind) -> impl Iterator<Item = (f64, f64, &Histogram)> {
+        self.responses_of(&self.cut.sections, kind)
+    }
+
+    /// The same in more and shorter sections, 96 at most: fewer operations in each, for pictures.
+    pub fn responses_in_detail(&self, kind: OpKind) -> impl Iterator<Item = (f64, f64, &Histogram)> {
+        self.responses_of(&self.cut.fine, kind)
+    }
+
+    fn responses_of<'a>(
+        &'a self,
+        sections: &'a [Section],
+        kind: OpKind,
+    ) -> impl Iterator<Item = (f64, f64, &'a Histogram)> {
         let end = self.measured as f64 / 1e9;
-        self.sections.iter().filter_map(move |section| {
+        sections.iter().filter_map(move |section| {
             let response = section.response(kind).filter(|response| response.count() > 0)?;
             let (from, to) = (section.span.0 as f64 / 1e9, section.span.1 as f64 / 1e9);
             Some((from, if end > from { to.min(end) } else { to }, response))
@@ -150,7 +163,10 @@ impl PhaseTotals {
             counts,
             measured: self.measured.max(other.measured),
             series: side_by_side(&self.series, &other.series),
-            sections: sections_side_by_side(&self.sections, &other.sections),
+            cut: Cut {
+                sections: sections_side_by_side(&self.cut.sections, &other.cut.sections),
+                fine: sections_side_by_side(&self.cut.fine, &other.cut.fine),
+            },
             drain_max: self.drain_max.max(other.drain_max),
             beside: self.beside.clone().and(&other.beside),
         }

@@ -12,6 +12,7 @@ mod phases;
 mod place;
 mod process;
 mod read;
+mod readings;
 mod rows;
 mod runs;
 mod schema;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use iolite_model::{
     Cache, Calibration, Concluded, Device, Ending, ErrorTally, Event, Filesystem, Fitness, HistogramBytes,
     Host, Interval, Iops, Nanos, OpKind, OpTotals, Outstanding, Percentiles, PhaseEnd, PhaseInfo,
-    PhaseRelease, RateKept, Reading, Reason, RunId, RunInfo, Stage, Storage, Stuck, Verdict, Verified,
-    Warning, WorkerTotals,
+    PhaseRelease, RateKept, Reason, RunId, RunInfo, Stage, Storage, Stuck, Verdict, Verified, Warning,
+    WorkerTotals,
 };
 use rusqlite::types::FromSql;
 use rusqlite::{Params, Row, Transaction, params};
@@ -18,7 +18,7 @@ use crate::process::Measuring;
 use crate::store::Store;
 
 /// An event with its number in the run.
-type Numbered = (i64, Event);
+pub(crate) type Numbered = (i64, Event);
 
 impl Store {
     /// The events of a run, in the order they happened: what was written is what comes back.
@@ -29,6 +29,19 @@ impl Store {
     /// # Errors
     /// [`Error::NoSuchRun`]; [`Error::Sql`]; [`Error::Unreadable`] for a value that this program did not write.
     pub fn events(&self, run: &RunId) -> Result<Vec<Event>, Error> {
+        self.events_of(run, None)
+    }
+
+    /// The same, with at most so many readings of each probe and subject, evenly spaced over the run: a day has a million of
+    /// them, and a chart shows few thousand.
+    ///
+    /// # Errors
+    /// As [`Store::events`].
+    pub fn events_thinned(&self, run: &RunId, readings: usize) -> Result<Vec<Event>, Error> {
+        self.events_of(run, Some(readings as u64))
+    }
+
+    fn events_of(&self, run: &RunId, readings: Option<u64>) -> Result<Vec<Event>, Error> {
         let _snapshot = self.snapshot()?;
         let sql = "SELECT * FROM run WHERE id = ?1";
         let mut runs = collect(self, sql, params![run.0], |row| self.run_events(run, row))?;
@@ -44,7 +57,7 @@ impl Store {
         events.extend(self.warnings(run)?);
         events.extend(self.verdicts(run)?);
         events.extend(self.conclusions(run)?);
-        events.extend(self.readings(run)?);
+        events.extend(self.readings(run, readings)?);
         events.sort_by_key(|(sequence, _)| *sequence);
         Ok(events.into_iter().map(|(_, event)| event).collect())
     }
@@ -278,19 +291,6 @@ impl Store {
             let warning = serde_json::from_str::<Warning>(&self.get::<String>(row, "json")?)
                 .map_err(|error| self.unreadable("a warning", error))?;
             Ok((self.get(row, "sequence")?, Event::Warning(warning)))
-        })
-    }
-
-    fn readings(&self, run: &RunId) -> Result<Vec<Numbered>, Error> {
-        collect(self, "SELECT * FROM reading WHERE run = ?1", params![run.0], |row| {
-            let reading = Reading {
-                probe: self.get::<String>(row, "probe")?.into(),
-                subject: self.get(row, "subject")?,
-                at: nanos(self, row, "at_ns")?,
-                values: serde_json::from_str(&self.get::<String>(row, "json")?)
-                    .map_err(|error| self.unreadable("a reading", error))?,
-            };
-            Ok((self.get(row, "sequence")?, Event::Reading(reading)))
         })
     }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 use iolite_report::Format;
-use iolite_results::Run;
+use iolite_results::{READINGS_KEPT, Run};
 use iolite_store::Store;
 
 use crate::exit::{Exit, UsageError};
@@ -111,7 +111,7 @@ enum Action {
         #[arg(value_name = "RUN", required = true)]
         runs: Vec<String>,
     },
-    /// Write runs to a file: a results database, JSON or CSV
+    /// Write runs to a file: a results database, JSON, CSV or Parquet
     Export(transfer::ExportArgs),
     /// Import runs from another results database, fio's JSON and logs, or exports of PerfTools
     Import {
@@ -213,7 +213,7 @@ fn print_run(store: &Store, name: &str, format: Format) -> anyhow::Result<()> {
 
 /// A run as far as it came.
 pub(crate) fn read(store: &Store, id: &iolite_model::RunId) -> anyhow::Result<Run> {
-    let Some(mut run) = Run::of(&store.events(id)?) else {
+    let Some(mut run) = Run::of(&store.events_thinned(id, READINGS_KEPT)?) else {
         anyhow::bail!("run {id} has no start record: the results were changed by hand");
     };
     run.close();

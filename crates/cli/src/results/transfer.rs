@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, ValueEnum};
 use iolite_model::RunId;
 use iolite_report::export::csv;
+use iolite_report::intervals::parquet;
 use iolite_report::{Format, show};
 use iolite_store::{Answer, RunSummary, Store};
 
@@ -26,7 +27,7 @@ pub(super) struct ExportArgs {
     #[arg(long, value_enum, default_value_t = Form::Db)]
     format: Form,
 
-    /// Output file; `-` for standard output (not with db)
+    /// Output file; `-` for standard output (not with db and parquet)
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
 }
@@ -39,6 +40,8 @@ enum Form {
     Json,
     /// A table with one row per run, phase and kind of operation
     Csv,
+    /// An Apache Parquet file with one row per run, phase, interval and kind of operation
+    Parquet,
 }
 
 /// `iolite results gc` as typed.
@@ -86,6 +89,14 @@ pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
         store.copy_to(&args.output, &runs)?;
         return Ok(());
     }
+    if args.format == Form::Parquet {
+        if to_standard_output {
+            let message = "a Parquet file cannot be written to standard output: specify a file with -o FILE";
+            return Err(UsageError::new(message).into());
+        }
+        let events = runs.iter().map(|id| store.events(id)).collect::<Result<Vec<_>, _>>()?;
+        return write(&args.output, &parquet(&events)?);
+    }
     let runs = runs.iter().map(|id| super::read(store, id)).collect::<anyhow::Result<Vec<_>>>()?;
     let text = match args.format {
         Form::Csv => csv(&runs)?,
@@ -97,9 +108,12 @@ pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
     if to_standard_output {
         return Ok(output::print_data(&text)?);
     }
-    std::fs::write(&args.output, text).map_err(|error| {
-        UsageError::new(format!("cannot write {}: {error}; specify another file", args.output.display()))
-            .into()
+    write(&args.output, text.as_bytes())
+}
+
+fn write(file: &Path, content: &[u8]) -> anyhow::Result<()> {
+    std::fs::write(file, content).map_err(|error| {
+        UsageError::new(format!("cannot write {}: {error}; specify another file", file.display())).into()
     })
 }
 

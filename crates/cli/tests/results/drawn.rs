@@ -15,8 +15,18 @@ fn a_stored_run_is_drawn_in_every_kind() {
     }
     let file = place.root.path().join("chart.svg");
     let file = file.to_str().unwrap();
-    let kinds =
-        ["timeline", "histogram", "cdf", "percentiles", "heatmap", "sweep", "surface", "compare", "trend"];
+    let kinds = [
+        "timeline",
+        "histogram",
+        "cdf",
+        "percentiles",
+        "heatmap",
+        "sweep",
+        "surface",
+        "surface-3d",
+        "compare",
+        "trend",
+    ];
     for kind in kinds {
         let drawn = iolite(&place, &["plot", "latest", "latest~1", "--kind", kind, "-o", file]);
         assert!(drawn.status.success(), "{kind}: {}", stderr(&drawn));
@@ -25,7 +35,7 @@ fn a_stored_run_is_drawn_in_every_kind() {
         let of_phase = picture.matches("a &lt; b &amp; &quot;c&quot;, write").count();
         match kind {
             "timeline" => assert!(of_phase >= 4, "{picture}"),
-            "sweep" | "surface" => assert!(picture.contains("write"), "{picture}"),
+            "sweep" | "surface" | "surface-3d" => assert!(picture.contains("write"), "{picture}"),
             _ => assert!(of_phase >= 1, "{kind}: {picture}"),
         }
         let printed = iolite(&place, &["plot", "latest", "latest~1", "--kind", kind, "-o", "-"]);
@@ -53,4 +63,64 @@ fn a_stored_run_is_drawn_in_every_kind() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(says), "{arguments:?}: {}", stderr(&output));
     }
+}
+
+#[test]
+fn a_terminal_with_sixel_graphics_shows_the_chart_as_a_picture() {
+    let place = TestDirectory::new();
+    let job = job(&place, "null.toml", "[[tasks]]\n[tasks.io]\nname = 'nothing'\nstop.operations = 20000\n");
+    done(&place, &["run", &job, "--quiet"]);
+    if Command::new("rsvg-convert").arg("--version").output().is_err() {
+        eprintln!("skipped: rsvg-convert is not installed");
+        let refused = iolite(&place, &["plot", "latest", "--show=sixel"]);
+        assert!(stderr(&refused).contains("librsvg2-bin"), "{}", stderr(&refused));
+        return;
+    }
+    if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("skipped: script(1) is not installed (Debian: bsdutils)");
+        return;
+    }
+    // On a pseudo-terminal, by what it announces.
+    let on_terminal = |term: &str| {
+        let command =
+            format!("{IOLITE} plot latest --kind cdf --show --results {}", place.results().display());
+        let mut script = Command::new("script");
+        script.args(["--quiet", "--return", "--command", &command, "/dev/null"]);
+        for announced in ["KITTY_WINDOW_ID", "TERM_PROGRAM", "KONSOLE_VERSION", "TMUX", "STY"] {
+            script.env_remove(announced);
+        }
+        let output = script.env("TERM", term).env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        text(&output)
+    };
+    let (shown, plain) = (on_terminal("foot"), on_terminal("xterm-256color"));
+    let picture = shown.trim_end();
+    assert!(picture.starts_with("\u{1b}P") && picture.ends_with("\u{1b}\\"), "{:.80}", picture);
+    assert!(!plain.contains("\u{1b}P") && plain.contains('│'), "{plain}");
+    // Not to what is no terminal, unless it is asked for.
+    let piped = text(&iolite(&place, &["plot", "latest", "--kind", "cdf", "--show"]));
+    let asked = text(&iolite(&place, &["plot", "latest", "--kind", "cdf", "--show=sixel"]));
+    assert!(!piped.contains("\u{1b}P") && asked.starts_with("\u{1b}P"), "{piped}");
+    is_the_picture(&place, &asked);
+}
+
+/// Decodes sixel graphics by libsixel's program and holds the size of the picture against that of the chart.
+fn is_the_picture(place: &TestDirectory, sixels: &str) {
+    let path = |name: &str| place.root.path().join(name).to_str().unwrap().to_owned();
+    let (from, decoded, chart) = (path("chart.six"), path("decoded.png"), path("chart.png"));
+    fs::write(&from, sixels.trim_end()).unwrap();
+    let Ok(output) = Command::new("sixel2png").args(["-i", &from, "-o", &decoded]).output() else {
+        eprintln!("skipped: sixel2png is not installed (Debian: libsixel-bin)");
+        return;
+    };
+    assert!(output.status.success(), "{}", stderr(&output));
+    done(place, &["plot", "latest", "--kind", "cdf", "-o", &chart]);
+    // Width and height stand at the beginning of a PNG.
+    let size = |file: &str| {
+        let content = fs::read(file).unwrap();
+        assert!(content.starts_with(b"\x89PNG"), "{file}");
+        [16, 20].map(|at| u32::from_be_bytes(content[at..at + 4].try_into().unwrap()))
+    };
+    // The file is twice as fine as the screen.
+    assert_eq!(size(&decoded).map(|length| 2 * length), size(&chart));
 }

@@ -8,6 +8,7 @@ mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod drawn;
+mod exported;
 mod of_others;
 mod stored;
 

@@ -567,7 +567,7 @@
   }
 
   function startAll(parent) {
-    parent.querySelectorAll("figure.chart").forEach(start);
+    parent.querySelectorAll("figure.chart:not(.fixed)").forEach(start);
     parent.querySelectorAll(".with-script").forEach((part) => (part.hidden = false));
   }
 

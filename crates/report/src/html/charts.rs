@@ -8,7 +8,7 @@ use crate::plot::{Axis, Chart, PlotKind, Unit, chart};
 use crate::styler::escaped;
 
 /// Charts of all runs together, in the order of the page. What has not been measured has none.
-const OF_OPERATIONS: [PlotKind; 8] = [
+const OF_OPERATIONS: [PlotKind; 9] = [
     PlotKind::Timeline,
     PlotKind::Percentiles,
     PlotKind::Heatmap,
@@ -16,6 +16,7 @@ const OF_OPERATIONS: [PlotKind; 8] = [
     PlotKind::Cdf,
     PlotKind::Sweep,
     PlotKind::Surface,
+    PlotKind::Relief,
     PlotKind::Database,
 ];
 
@@ -72,7 +73,7 @@ fn is_worthwhile(kind: PlotKind, chart: &Chart) -> bool {
         PlotKind::Sweep => {
             chart.panels.iter().any(|panel| panel.lines.iter().flatten().any(|line| line.len() > 1))
         }
-        PlotKind::Surface => {
+        PlotKind::Surface | PlotKind::Relief => {
             chart.panels.iter().any(|panel| panel.x.ticks.len() > 1 && panel.y.ticks.len() > 1)
         }
         _ => true,

@@ -10,8 +10,10 @@ use crate::styler::escaped;
 pub(super) fn figure(kind: PlotKind, chart: &Chart, number: usize) -> Markup {
     let title = escaped(&chart.title);
     let described = format!("description-{number}");
+    // A surface in three dimensions is a fixed picture: there is no axis to zoom along, and its values are at its points.
+    let is_fixed = chart.panels.iter().any(|panel| panel.height.is_some());
     html! {
-        figure.chart id=(format!("chart-{number}")) data-kind=(kind.name()) {
+        figure.chart.fixed[is_fixed] id=(format!("chart-{number}")) data-kind=(kind.name()) {
             h3 { (title) }
             div.tools hidden {}
             div.picture.scroll tabindex="0" role="group" aria-label=(format!("Chart: {title}")) aria-describedby=(described) {
@@ -25,7 +27,7 @@ pub(super) fn figure(kind: PlotKind, chart: &Chart, number: usize) -> Markup {
                 summary { "Values of the chart as a table: " (title) }
                 (values::tables(chart))
             }
-            script type="application/json" { (PreEscaped(embedded(chart))) }
+            @if !is_fixed { script type="application/json" { (PreEscaped(embedded(chart))) } }
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct Panel {
     pub cells: Vec<Cell>,
     /// Values of the horizontal axis with their intervals.
     pub marks: Vec<Mark>,
+    /// The axis of the fields' heights, of which each has its share: then the panel is drawn in three dimensions.
+    pub height: Option<Axis>,
 }
 
 /// How the lines of a panel are drawn.
@@ -86,11 +88,11 @@ pub struct Cell {
 impl Panel {
     /// A panel of lines.
     pub fn of_lines(x: Axis, y: Axis, lines: Vec<Vec<Vec<(f64, f64)>>>) -> Panel {
-        Panel { x, y, lines, marking: Marking::Lines, cells: Vec::new(), marks: Vec::new() }
+        Panel { x, y, lines, marking: Marking::Lines, cells: Vec::new(), marks: Vec::new(), height: None }
     }
 
     /// A panel of coloured fields.
     pub fn of_cells(x: Axis, y: Axis, cells: Vec<Cell>) -> Panel {
-        Panel { x, y, lines: Vec::new(), marking: Marking::Lines, cells, marks: Vec::new() }
+        Panel { x, y, lines: Vec::new(), marking: Marking::Lines, cells, marks: Vec::new(), height: None }
     }
 }

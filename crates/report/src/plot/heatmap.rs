@@ -1,5 +1,6 @@
 //! The distribution of response times over the course of a phase.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use iolite_model::Nanos;
@@ -15,35 +16,40 @@ const FIELDS: f64 = 10.0;
 /// Panels at most: below a fifth of the height nothing can be read.
 const MAX_PANELS: usize = 4;
 
+/// Columns of a panel at most: a pixel each, about, and a page of a size that opens at once. A phase alone has 96.
+const MAX_COLUMNS: usize = 480;
+
+/// A column: begin, end and response times.
+type Column<'r> = (f64, f64, Cow<'r, Histogram>);
+
 /// A panel for each kind of operation of a run: time across, response time upwards, the share of the section's operations as colour.
 pub(super) fn heatmap(sources: &[Source<'_>]) -> Drawn {
     let mut lanes = Lane::of(sources);
     let missing = sources.iter().filter(|source| source.response.count() == 0).count();
     let cut = cut(&mut lanes, MAX_PANELS).map(|note| note.replace("series", "panels"));
-    let ends = lanes.iter().flat_map(|lane| lane.sections().concat());
-    let x = Axis::run_time(ends.flat_map(|(begin, end, _)| [begin, end]));
+    let columns: Vec<Vec<Column<'_>>> = lanes.iter().map(|lane| lane.columns(MAX_COLUMNS)).collect();
+    let x = Axis::run_time(columns.iter().flatten().flat_map(|(begin, end, _)| [*begin, *end]));
     let note = cut.or_else(|| (missing > 0).then(|| format!("{missing} series have no histogram.")));
     Drawn {
         title: "Response times over time",
         about: "Share of the operations by response time and section of the phase; brighter: more operations",
         series: Vec::<Series>::new(),
-        panels: lanes.iter().map(|lane| panel(lane, &x)).collect(),
+        panels: lanes.iter().zip(&columns).map(|(lane, columns)| panel(lane, columns, &x)).collect(),
         note: note.or(Some("Bright: most operations of the section; dark: few.".into())),
     }
 }
 
-fn panel(lane: &Lane<'_, '_>, x: &Axis) -> Panel {
-    let sections = lane.sections().concat();
-    let edges = sections.iter().flat_map(|(_, _, response)| {
+fn panel(lane: &Lane<'_, '_>, columns: &[Column<'_>], x: &Axis) -> Panel {
+    let edges = columns.iter().flat_map(|(_, _, response)| {
         [response.min(), response.max()].map(|Nanos(nanos)| nanos.max(1) as f64)
     });
     let y = Axis::log_time(&lane.label(), edges);
-    let cells = sections.iter().flat_map(|(begin, end, response)| column((*begin, *end), response));
+    let cells = columns.iter().flat_map(|(begin, end, response)| fields((*begin, *end), response));
     Panel::of_cells(x.clone(), y, cells.collect())
 }
 
-/// The fields of one section. Their colours follow the square root of the share, so that rare ones are seen.
-fn column(x: (f64, f64), response: &Histogram) -> Vec<Cell> {
+/// The fields of one column. Their colours follow the square root of the share, so that rare ones are seen.
+fn fields(x: (f64, f64), response: &Histogram) -> Vec<Cell> {
     let mut fields = BTreeMap::<i32, u64>::new();
     for (Nanos(nanos), count) in response.iter() {
         let field = ((nanos.max(1) as f64).log10() * FIELDS).floor() as i32;
@@ -61,4 +67,64 @@ fn column(x: (f64, f64), response: &Histogram) -> Vec<Cell> {
         Cell { x, y: (edge(field), edge(field + 1)), share: share.sqrt(), value, is_labelled: false }
     };
     fields.into_iter().map(cell).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic;
+    use iolite_model::{Event, Interval, OpKind, OpTotals, PhaseInfo, Stage};
+    use iolite_results::Run;
+
+    /// A run of phases, one after the other, of so many intervals of a second with one operation each.
+    fn run(phases: &[u64]) -> Run {
+        let mut events = vec![Event::RunStarted(Box::new(synthetic::run()))];
+        let mut clock = 0;
+        for (index, seconds) in (0u32..).zip(phases) {
+            let mut task = synthetic::read("reads", 4096, 1);
+            if let iolite_model::Task::File(task) = &mut task {
+                task.interval = Nanos::SECOND;
+            }
+            let started = Nanos(clock * Nanos::SECOND.0);
+            events.push(Event::PhaseStarted(PhaseInfo { index, task, started }));
+            events.extend((0..*seconds).map(|second| Event::Interval(interval(index, second))));
+            clock += seconds;
+        }
+        let mut run = Run::of(&events).unwrap();
+        run.close();
+        run
+    }
+
+    fn interval(phase: u32, second: u64) -> Interval {
+        let mut response = Histogram::new();
+        response.record(100_000);
+        let op = OpTotals {
+            kind: OpKind::Read,
+            operations: 1,
+            bytes: 4096,
+            errors: 0,
+            response_sum: Nanos(100_000),
+            response_max: Nanos(100_000),
+            response: response.encode(),
+            service: response.encode(),
+        };
+        let (start, length) = (Nanos(second * Nanos::SECOND.0), Nanos::SECOND);
+        Interval { phase, start, length, stage: Stage::Measured, ops: vec![op] }
+    }
+
+    #[test]
+    fn a_phase_has_up_to_96_columns_and_many_phases_share_480() {
+        let columns = |phases: &[u64]| {
+            let chart = crate::plot::chart(&[run(phases)], crate::plot::PlotKind::Heatmap).unwrap();
+            let cells = chart.panels[0].cells.clone();
+            let counted = |cell: &Cell| cell.value.split(' ').next().unwrap().parse::<u64>().unwrap();
+            assert_eq!(cells.iter().map(counted).sum::<u64>(), phases.iter().sum::<u64>());
+            assert!(cells.windows(2).all(|pair| pair[0].x.1 <= pair[1].x.0 + 1e-9), "{cells:?}");
+            cells.len()
+        };
+        assert_eq!(columns(&[90]), 90);
+        assert_eq!(columns(&[3000]), 94);
+        assert_eq!(columns(&[80; 12]), 480);
+        assert_eq!(columns(&[10; 100]), 400);
+    }
 }

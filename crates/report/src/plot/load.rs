@@ -218,6 +218,36 @@ fn add_knee(panels: &mut [Panel], found: &RunKnee, with_model: bool) {
 /// A panel for each run and kind of operation: operations in flight across, their size upwards (their mix, where all have the
 /// same size), the operations per second as colour and number. Where size and mix vary, each mix has a panel.
 pub(super) fn surface(sources: &[Source<'_>]) -> Drawn {
+    let (terrains, note) = terrains(sources);
+    Drawn {
+        title: "Operations per second by load and form",
+        about: "Operations per second by the number of operations in flight and their size or mix",
+        series: Vec::new(),
+        panels: terrains.into_iter().map(|(panel, _)| panel).collect(),
+        note,
+    }
+}
+
+/// The same surfaces in three dimensions: the operations per second upwards.
+pub(super) fn relief(sources: &[Source<'_>]) -> Drawn {
+    let (terrains, note) = terrains(sources);
+    let raised = |(mut panel, highest): (Panel, f64)| {
+        let height = Axis::linear("operations per second", Some(0.0), [highest].into_iter());
+        panel.cells.iter_mut().for_each(|cell| cell.share *= highest / height.high);
+        panel.height = Some(height);
+        panel
+    };
+    Drawn {
+        title: "Operations per second by load and form, in three dimensions",
+        about: "Operations per second as the height over the number of operations in flight and their size or mix",
+        series: Vec::new(),
+        panels: terrains.into_iter().map(raised).collect(),
+        note,
+    }
+}
+
+/// The surfaces of all runs, kinds of operation and mixes, each with its highest rate.
+fn terrains(sources: &[Source<'_>]) -> (Vec<(Panel, f64)>, Option<String>) {
     let of = |source: &Source<'_>| (source.run.info.id.0.clone(), source.kind);
     let mixed: Vec<(String, OpKind)> = grouped(sources, of)
         .into_iter()
@@ -234,19 +264,13 @@ pub(super) fn surface(sources: &[Source<'_>]) -> Drawn {
         (key, share)
     });
     let note = cut(&mut groups, MAX_SURFACES);
-    let panels =
+    let terrains =
         groups.iter().map(|(((run, kind), share), group)| terrain(run, *kind, *share, group)).collect();
-    Drawn {
-        title: "Operations per second by load and form",
-        about: "Operations per second by the number of operations in flight and their size or mix",
-        series: Vec::new(),
-        panels,
-        note,
-    }
+    (terrains, note)
 }
 
-/// A surface: of the operations with this share of reads, where it is one of several.
-fn terrain(run: &str, kind: OpKind, share: Option<u64>, group: &[&Source<'_>]) -> Panel {
+/// A surface with its highest rate: of the operations with this share of reads, where it is one of several.
+fn terrain(run: &str, kind: OpKind, share: Option<u64>, group: &[&Source<'_>]) -> (Panel, f64) {
     let sorted = |values: &mut Vec<u64>| {
         values.sort_unstable();
         values.dedup();
@@ -281,5 +305,5 @@ fn terrain(run: &str, kind: OpKind, share: Option<u64>, group: &[&Source<'_>]) -
     let label = format!("{upwards}; operations per second of {}{of_mix}, run {run}", kind.name());
     let of_row = |row: &u64| if by_share { format!("{row} %") } else { Bytes(*row).to_string() };
     let y = Axis::names(&label, rows.iter().map(of_row));
-    Panel::of_cells(x, y, cells.iter().map(cell).collect())
+    (Panel::of_cells(x, y, cells.iter().map(cell).collect()), highest)
 }

@@ -8,7 +8,7 @@ use super::axis::Axis;
 use super::bounds::{Bound, bounds};
 use super::chart::{Chart, Panel, Series};
 use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, cut, released, values};
-use super::{database, heatmap, load, percentiles, pts, readings, repeats, waits};
+use super::{database, heatmap, load, percentiles, pts, readings, relief, repeats, waits};
 
 /// Buckets of a histogram per power of ten.
 const BUCKETS: f64 = 20.0;
@@ -26,6 +26,7 @@ pub enum PlotKind {
     Heatmap,
     Sweep,
     Surface,
+    Relief,
     Compare,
     Trend,
     Percentiles,
@@ -46,7 +47,7 @@ pub enum PlotKind {
 
 impl PlotKind {
     /// Every kind with its name, as typed and in pages, and what it shows.
-    pub const ALL: [(PlotKind, &'static str, &'static str); 22] = [
+    pub const ALL: [(PlotKind, &'static str, &'static str); 23] = [
         (PlotKind::Timeline, "timeline", "Operations per second and mean response time over time"),
         (PlotKind::Histogram, "histogram", "Share of the operations by response time"),
         (PlotKind::Cdf, "cdf", "Response time by percentile"),
@@ -60,6 +61,11 @@ impl PlotKind {
             PlotKind::Surface,
             "surface",
             "Operations per second by the number of operations in flight and their size or mix",
+        ),
+        (
+            PlotKind::Relief,
+            "surface-3d",
+            "Operations per second as the height over the number of operations in flight and their size or mix",
         ),
         (
             PlotKind::Compare,
@@ -170,11 +176,15 @@ pub fn chart(runs: &[Run], kind: PlotKind) -> Result<Chart, PlotError> {
         PlotKind::Percentiles => percentiles::percentiles(&sources),
         PlotKind::Sweep => load::sweep(&sources),
         PlotKind::Surface => load::surface(&sources),
+        PlotKind::Relief => load::relief(&sources),
         PlotKind::Compare => repeats::compare(&sources),
         PlotKind::Trend => repeats::trend(&sources),
         kind => by_source(&mut sources, kind),
     };
-    let description = described(drawn.about, &sources);
+    let description = match kind {
+        PlotKind::Surface | PlotKind::Relief => relief::described(drawn.about, &drawn.panels),
+        _ => described(drawn.about, &sources),
+    };
     Ok(drawn.chart(description))
 }
 

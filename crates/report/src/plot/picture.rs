@@ -13,7 +13,12 @@ pub enum TerminalPicture {
     Braille,
     /// As a picture by the protocol of the terminal kitty, which other terminals have too.
     Kitty,
+    /// As a picture of DEC's sixel graphics.
+    Sixel,
 }
+
+/// Version of Konsole from which it shows sixel graphics, as it announces it: 22.04.
+const KONSOLE_WITH_SIXEL: u32 = 220_400;
 
 impl TerminalPicture {
     /// What a terminal can show by what it announces in the environment: variables by their names.
@@ -29,7 +34,15 @@ impl TerminalPicture {
             || term.contains("kitty")
             || term.contains("ghostty")
             || ["kitty", "ghostty", "wezterm"].contains(&program.as_str());
-        if takes_pictures { TerminalPicture::Kitty } else { TerminalPicture::Braille }
+        let konsole = set("KONSOLE_VERSION").and_then(|version| version.parse::<u32>().ok());
+        let takes_sixels = ["foot", "mlterm", "contour", "yaft"].iter().any(|name| term.starts_with(name))
+            || ["contour", "iterm.app"].contains(&program.as_str())
+            || konsole.is_some_and(|version| version >= KONSOLE_WITH_SIXEL);
+        match (takes_pictures, takes_sixels) {
+            (true, _) => TerminalPicture::Kitty,
+            (_, true) => TerminalPicture::Sixel,
+            _ => TerminalPicture::Braille,
+        }
     }
 }
 
@@ -50,6 +63,33 @@ pub fn kitty(png: &[u8]) -> String {
             return out + "\n";
         }
     }
+}
+
+/// Why a PNG can't be shown as sixel graphics.
+#[derive(Debug, thiserror::Error)]
+pub enum SixelPictureError {
+    /// It can't be read.
+    #[error("the picture cannot be read: {0}")]
+    Picture(#[from] png::DecodingError),
+    /// It can't be encoded.
+    #[error("the picture cannot be encoded: {0}")]
+    Encoding(#[from] icy_sixel::SixelError),
+}
+
+/// A PNG in DEC's sixel graphics (<https://vt100.net/docs/vt3xx-gp/chapter14.html>), with a palette of its own colours: at the cursor,
+/// which goes below it.
+///
+/// # Errors
+/// The bytes are no PNG, or one of a size that sixel graphics do not have.
+pub fn sixel(png: &[u8]) -> Result<String, SixelPictureError> {
+    let mut decoder = png::Decoder::new(std::io::Cursor::new(png));
+    decoder.set_transformations(png::Transformations::normalize_to_color8() | png::Transformations::ALPHA);
+    let mut reader = decoder.read_info()?;
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap_or_default()];
+    let info = reader.next_frame(&mut pixels)?;
+    pixels.truncate(info.buffer_size());
+    let picture = icy_sixel::SixelImage::from_rgba(pixels, info.width as usize, info.height as usize);
+    Ok(picture.encode()? + "\n")
 }
 
 #[cfg(test)]
@@ -88,9 +128,21 @@ mod tests {
         ] {
             assert_eq!(of(variables), TerminalPicture::Kitty, "{variables:?}");
         }
-        for variables in
-            [&[][..], &[("TERM", "xterm-256color")], &[("TERM", "xterm-kitty"), ("TMUX", "/tmp/tmux")]]
-        {
+        for variables in [
+            &[("TERM", "foot")][..],
+            &[("TERM", "mlterm-256color")],
+            &[("TERM", "xterm-256color"), ("KONSOLE_VERSION", "220401")],
+            &[("TERM_PROGRAM", "iTerm.app")],
+        ] {
+            assert_eq!(of(variables), TerminalPicture::Sixel, "{variables:?}");
+        }
+        for variables in [
+            &[][..],
+            &[("TERM", "xterm-256color")],
+            &[("TERM", "xterm-kitty"), ("TMUX", "/tmp/tmux")],
+            &[("TERM", "foot"), ("STY", "1")],
+            &[("TERM", "xterm-256color"), ("KONSOLE_VERSION", "210800")],
+        ] {
             assert_eq!(of(variables), TerminalPicture::Braille, "{variables:?}");
         }
     }

@@ -1,5 +1,7 @@
 //! What is drawn: a kind of operation of a phase of a run, and what the kinds of charts share.
 
+use std::borrow::Cow;
+
 use iolite_model::{OpKind, Quantile};
 use iolite_results::Run;
 use iolite_stats::{Histogram, PhaseResult};
@@ -83,6 +85,16 @@ pub(super) fn released(source: &Source<'_>) -> f64 {
     start.0.saturating_add(info.task.ramp().0) as f64 / 1e9
 }
 
+/// Sections that follow one another as one.
+fn joined<'r>(sections: &[(f64, f64, &'r Histogram)]) -> Option<(f64, f64, Cow<'r, Histogram>)> {
+    let ((begin, _, first), (_, end, _)) = (sections.first()?, sections.last()?);
+    let mut response = Cow::Borrowed(*first);
+    for (_, _, other) in &sections[1..] {
+        response.to_mut().merge(other);
+    }
+    Some((*begin, *end, response))
+}
+
 /// Sources of the same run and kind that follow one another in time.
 pub(super) struct Lane<'s, 'r>(pub(super) Vec<&'s Source<'r>>);
 
@@ -117,6 +129,19 @@ impl<'s, 'r> Lane<'s, 'r> {
                 format!("{RESPONSE}: {} of {phases} phases, run {}", first.kind.name(), first.run.info.id.0)
             }
         }
+    }
+
+    /// The finer sections of all its phases as by [`Lane::sections`], neighbours of a phase joined until there are at most so many.
+    pub(super) fn columns(&self, at_most: usize) -> Vec<(f64, f64, Cow<'r, Histogram>)> {
+        let of_source = |source: &&Source<'r>| -> Vec<(f64, f64, &'r Histogram)> {
+            let start = released(source);
+            let sections = source.phase.totals.responses_in_detail(source.kind);
+            sections.map(|(begin, end, response)| (start + begin, start + end, response)).collect()
+        };
+        let phases: Vec<Vec<_>> = self.0.iter().map(of_source).collect();
+        let all: usize = phases.iter().map(Vec::len).sum();
+        let each = all.div_ceil(at_most.max(1)).max(1);
+        phases.iter().flat_map(|phase| phase.chunks(each)).filter_map(joined).collect()
     }
 
     /// The sections of all its phases: begin and end in seconds since the start of the run, and response times.

@@ -2,14 +2,13 @@
 
 use std::fmt::Write;
 
-use crate::styler::escaped;
-
 use super::axis::{Axis, Tick};
 use super::chart::{Cell, Chart, Mark, Marking, Panel, Series};
+use super::markup::{LABEL_HEIGHT, NAME_CHARACTERS, color, text, words};
+use super::relief::{self, MIN_RELIEF};
 
-/// Characters of a line of the legend, and of a name in full.
+/// Characters of a line of the legend.
 const LEGEND_CHARACTERS: usize = 44;
-const NAME_CHARACTERS: usize = 200;
 
 /// Characters of the sentence instead of the picture.
 const DESCRIPTION_CHARACTERS: usize = 1000;
@@ -22,8 +21,6 @@ const PLOT_HEIGHT: f64 = 530.0;
 /// A panel is no flatter than this: more of them make the picture higher.
 const MIN_PANEL: f64 = 140.0;
 const BETWEEN_PANELS: f64 = 60.0;
-/// From one label of a vertical axis to the next at least.
-const LABEL_HEIGHT: f64 = 13.0;
 const LEGEND_LINE: f64 = 17.0;
 
 /// Lines of different colours before the dashes change.
@@ -57,7 +54,9 @@ text{font-family:system-ui,sans-serif;font-size:12px;fill:#222}\
 pub fn svg(chart: &Chart) -> String {
     let legend = legend(chart);
     let count = chart.panels.len().max(1) as f64;
-    let each = ((PLOT_HEIGHT - BETWEEN_PANELS * (count - 1.0)) / count).max(MIN_PANEL);
+    let is_relief = chart.panels.iter().any(|panel| panel.height.is_some());
+    let at_least = if is_relief { MIN_RELIEF } else { MIN_PANEL };
+    let each = ((PLOT_HEIGHT - BETWEEN_PANELS * (count - 1.0)) / count).max(at_least);
     let plots = TOP + count * (each + BETWEEN_PANELS);
     let height = plots.max(TOP + LEGEND_LINE * (legend.matches("<text").count() as f64 + 2.0));
     let mut out = format!(
@@ -73,7 +72,10 @@ pub fn svg(chart: &Chart) -> String {
     }
     for (number, panel) in chart.panels.iter().enumerate() {
         let top = TOP + number as f64 * (each + BETWEEN_PANELS);
-        out += &drawn(panel, &chart.series, (top, top + each), number + 1 == chart.panels.len());
+        out += &match &panel.height {
+            Some(height) => relief::drawn(panel, height, (LEFT, RIGHT), (top, top + each)),
+            None => drawn(panel, &chart.series, (top, top + each), number + 1 == chart.panels.len()),
+        };
     }
     out + &legend + "</svg>\n"
 }
@@ -196,25 +198,6 @@ fn field(cell: &Cell, (left, right): (f64, f64), (top, bottom): (f64, f64)) -> S
     out
 }
 
-/// A colour for a value from 0 to 1, from dark blue to yellow: lightness grows evenly, so that it holds in grey as well (the
-/// end points and three between of matplotlib's viridis).
-fn color(share: f64) -> (u8, u8, u8) {
-    const STOPS: [[f64; 3]; 5] = [
-        [68.0, 1.0, 84.0],
-        [59.0, 82.0, 139.0],
-        [33.0, 145.0, 140.0],
-        [94.0, 201.0, 98.0],
-        [253.0, 231.0, 37.0],
-    ];
-    let at = if share.is_finite() { share.clamp(0.0, 1.0) * 4.0 } else { 0.0 };
-    let below = (at.floor() as usize).min(3);
-    let mix = |channel: usize| {
-        let (from, to) = (STOPS[below][channel], STOPS[below + 1][channel]);
-        (from + (to - from) * (at - below as f64)).round() as u8
-    };
-    (mix(0), mix(1), mix(2))
-}
-
 /// The ticks of a horizontal axis whose labels do not overlap.
 fn readable(axis: &Axis) -> impl Iterator<Item = &Tick> {
     let mut free = f64::NEG_INFINITY;
@@ -250,34 +233,6 @@ fn legend(chart: &Chart) -> String {
 fn stroke(number: usize) -> String {
     let dashes = DASHES[number / COLORS % DASHES.len()];
     format!("class=\"line c{}\" stroke-dasharray=\"{dashes}\"", number % COLORS)
-}
-
-/// A text element; the content is escaped already.
-fn words(x: f64, y: f64, class: &str, anchor: &str, content: &str) -> String {
-    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\" text-anchor=\"{anchor}\">{content}</text>\n")
-}
-
-/// A text cut to a number of characters, without markup and without characters that XML does not allow or that hide or
-/// reorder others.
-fn text(text: &str, characters: usize) -> String {
-    let mut cut: String = text.chars().take(characters).collect();
-    if text.chars().nth(characters).is_some() {
-        cut.pop();
-        cut.push('…');
-    }
-    let mut out = String::with_capacity(cut.len());
-    for c in escaped(cut).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -105,6 +105,51 @@ fn the_database_is_compared_with_what_its_device_counted() {
     assert_eq!((value(1), value(2), value(3)), (Some(9_100.0), Some(9_000.0), None));
 }
 
+/// Block sizes, mixes and queue depths, all with all; larger operations are fewer, deeper queues bring more.
+fn matrix() -> Run {
+    let mut run = Run::new(synthetic::run());
+    let mut index = 0;
+    for (size, factor) in [(4096, 1.0), (16384, 0.7), (65536, 0.3), (262_144, 0.1)] {
+        for mix in [Mix::Read, Mix::ReadPercent(70)] {
+            for depth in [1, 4, 16, 64] {
+                let rate = 20_000.0 * factor * f64::from(depth) / (8.0 + f64::from(depth));
+                let task = synthetic::file("load", mix, Access::Random, size, depth);
+                let mut loads = vec![(OpKind::Read, rate, 90_000.0, size, 0)];
+                if mix != Mix::Read {
+                    loads[0].1 = 0.7 * rate;
+                    loads.push((OpKind::Write, 0.3 * rate, 900_000.0, size, 0));
+                }
+                run.phases.push(synthetic::phase(index, task, &loads));
+                index += 1;
+            }
+        }
+    }
+    run
+}
+
+#[test]
+fn surfaces_are_drawn_in_three_dimensions() {
+    let chart = chart(&[matrix()], PlotKind::Relief).unwrap();
+    assert_eq!(chart.panels.len(), 3, "reads, reads of the mix, writes");
+    for panel in &chart.panels {
+        let height = panel.height.as_ref().unwrap();
+        assert_eq!(panel.cells.len(), 16);
+        for cell in &panel.cells {
+            let value: f64 = cell.value.replace(',', "").parse().unwrap();
+            assert!((cell.share * height.high - value).abs() <= 1.0, "{cell:?} {height:?}");
+        }
+    }
+    let description = &chart.description;
+    assert!(
+        description.contains("highest ") && description.contains(" with 64 in flight, 4 KiB"),
+        "{description}"
+    );
+    let picture = svg(&chart);
+    // Nine fields between sixteen points, on each surface.
+    assert_eq!((picture.matches("<circle").count(), picture.matches("Z\" fill").count()), (48, 27));
+    insta::assert_snapshot!("surface_3d_matrix_svg", picture);
+}
+
 #[test]
 fn surfaces_pool_repeats_and_separate_mixes() {
     let mut run = Run::new(synthetic::run());
@@ -157,6 +202,7 @@ fn every_kind_is_drawn_as_before() {
         ("heatmap", PlotKind::Heatmap),
         ("sweep", PlotKind::Sweep),
         ("surface", PlotKind::Surface),
+        ("surface-3d", PlotKind::Relief),
         ("compare", PlotKind::Compare),
         ("trend", PlotKind::Trend),
         ("percentiles", PlotKind::Percentiles),

@@ -109,6 +109,8 @@ pub(super) struct Part {
     /// Which of the parts of this name and concurrency, from 0.
     ordinal: usize,
     pub(super) phase: PhaseResult,
+    /// The pair that its run is one of, where the runs of both sides alternate.
+    pub(super) pair: Option<usize>,
 }
 
 impl Part {
@@ -139,6 +141,7 @@ pub(super) fn parts<'a>(phases: impl Iterator<Item = &'a PhaseResult>) -> Vec<Pa
                 concurrency,
                 ordinal: named.len(),
                 phase: phase.clone(),
+                pair: None,
             }),
         }
     }
@@ -261,6 +264,21 @@ pub(super) fn compared(matched: &Matched<'_>) -> PartComparison {
 fn compared_figure(matched: &Matched<'_>, kind: OpKind, figure: Figure) -> Option<FigureComparison> {
     let of =
         |side: &[&Part]| side.iter().map(|part| figure.of(&part.phase, kind)).collect::<Option<Vec<_>>>();
-    let difference = Difference::of(&of(&matched.before)?, &of(&matched.after)?)?;
+    let difference = match in_pairs(matched) {
+        Some((before, after)) => Difference::of_pairs(&of(&before)?, &of(&after)?)?,
+        None => Difference::of(&of(&matched.before)?, &of(&matched.after)?)?,
+    };
     Some(FigureComparison { kind, figure, difference, finding: Finding::NoDifferenceShown })
+}
+
+/// Both sides in the order of their pairs; `None` where the runs are no pairs, or one of a pair lacks the part.
+fn in_pairs<'a>(matched: &Matched<'a>) -> Option<(Vec<&'a Part>, Vec<&'a Part>)> {
+    let sorted = |side: &[&'a Part]| {
+        let mut side = side.to_vec();
+        side.sort_by_key(|part| part.pair);
+        side
+    };
+    let (before, after) = (sorted(&matched.before), sorted(&matched.after));
+    let pairs = |side: &[&Part]| side.iter().map(|part| part.pair).collect::<Option<Vec<usize>>>();
+    (pairs(&before)? == pairs(&after)?).then_some((before, after))
 }

@@ -1,8 +1,11 @@
 //! The difference between two runs, or between two sets of repeats.
 
+#[cfg(test)]
+mod calibration;
 mod circumstances;
 mod condition;
 mod figures;
+mod order;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -33,6 +36,8 @@ pub struct Comparison {
     pub caveats: Vec<String>,
     /// What the intervals cover.
     pub covers: Covers,
+    /// Number of pairs, where the runs of both sides alternate in time: then each pair is compared.
+    pub pairs: Option<usize>,
     /// Number of figures compared; which differences are shown allows for it.
     pub figures: usize,
     /// The difference that repeats are suggested for, as a share.
@@ -106,6 +111,9 @@ pub enum ComparisonError {
 impl Comparison {
     /// Compares the runs before with the runs after. `detect` is the difference that repeats are suggested for, as a share.
     ///
+    /// Where the runs of both sides alternate in time, each run is compared with its neighbour, so that a level that moves on from run to
+    /// run is in both.
+    ///
     /// Parts are matched by the task's name and its concurrency; where none match and both sides have the same number, by
     /// their place. Several phases of a run that do the same count as one measurement.
     ///
@@ -119,7 +127,12 @@ impl Comparison {
             return Err(ComparisonError::Same(both.info.id.0.clone()));
         }
         let parts = |runs: &[&Run]| runs.iter().map(|run| parts_of(run)).collect::<Result<Vec<_>, _>>();
-        let (before_parts, after_parts) = (parts(before)?, parts(after)?);
+        let (mut before_parts, mut after_parts) = (parts(before)?, parts(after)?);
+        let pairs = order::pairs(before, after);
+        for (number, (one, other)) in pairs.iter().flatten().enumerate() {
+            let both = before_parts[*one].iter_mut().chain(&mut after_parts[*other]);
+            both.for_each(|part| part.pair = Some(number));
+        }
         let matched = figures::matched(&before_parts, &after_parts);
         if matched.is_empty() {
             let names = |parts: &[Vec<Part>]| figures::names(&parts[0]);
@@ -127,6 +140,7 @@ impl Comparison {
             return Err(ComparisonError::NothingInCommon { before, after });
         }
         let mut caveats = circumstances::of_runs(before, after);
+        caveats.extend(order::one_after_the_other(before, after));
         caveats.extend(matched.iter().flat_map(circumstances::of_part));
         caveats.extend(figures::left_out(&before_parts, &after_parts, &matched));
         let parts = matched.iter().map(figures::compared).filter(|part| !part.figures.is_empty());
@@ -137,6 +151,7 @@ impl Comparison {
             parts: parts.collect(),
             caveats,
             covers: if before.len() + after.len() > 2 { Covers::BetweenRuns } else { Covers::WithinRuns },
+            pairs: pairs.map(|pairs| pairs.len()),
             figures: 0,
             detect,
             repeats: None,

@@ -8,6 +8,13 @@ use super::*;
 
 const SECOND: u64 = 1_000_000_000;
 
+/// A run as by [`run`] that started at this second.
+fn run_at(second: u64, id: &str, count: u64) -> Run {
+    let mut run = run(id, &[("reads", reads(4096), count, 90_000)]);
+    run.info.started_unix = Nanos(second * SECOND);
+    run
+}
+
 /// A run of reads, a phase for each name: `count` operations of `response` ns in each of 20 seconds, a little up and down.
 fn run(id: &str, phases: &[(&str, FileTask, u64, u64)]) -> Run {
     let mut events = vec![Event::RunStarted(Box::new(info(id)))];
@@ -123,6 +130,47 @@ fn what_differs_between_repeats_is_no_difference() {
     assert_eq!(comparison.covers, Covers::BetweenRuns);
     assert_eq!(finding(&comparison, Figure::Rate), Finding::NoDifferenceShown);
     assert!(comparison.repeats.is_some_and(|repeats| repeats > 20), "{:?}", comparison.repeats);
+}
+
+#[test]
+fn runs_that_alternate_are_compared_pair_by_pair() {
+    // The rate doubles from pair to pair; of each pair, the one after is 10 % faster, in either order.
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for pair in 0..5 {
+        let (count, first) = (1000 << pair, pair % 2);
+        before.push(run_at(10 + 2 * pair + first, &format!("b{pair}"), count));
+        after.push(run_at(11 + 2 * pair - first, &format!("a{pair}"), count * 11 / 10));
+    }
+    let of = |side: &[Run], order: [usize; 5]| order.map(|place| side[place].clone());
+    // The order in which they are named does not matter.
+    let (b, a) = (of(&before, [3, 0, 4, 1, 2]), of(&after, [0, 1, 2, 3, 4]));
+    let paired = compare(&b.each_ref(), &a.each_ref());
+    assert_eq!((paired.pairs, finding(&paired, Figure::Rate)), (Some(5), Finding::Better));
+    let rate = paired.all().find(|(_, figure)| figure.figure == Figure::Rate).unwrap().1;
+    assert!((rate.difference.ratio - 1.1).abs() < 0.01, "{rate:?}");
+    // Of four pairs too little is known, and runs at the same time are no pairs.
+    let four = compare(&b.each_ref()[..4], &a.each_ref()[..4]);
+    assert_eq!((four.pairs, finding(&four, Figure::Rate)), (None, Finding::NoDifferenceShown));
+    let mut at_once = a.clone();
+    at_once[0].info.started_unix = b[1].info.started_unix;
+    assert_eq!(compare(&b.each_ref(), &at_once.each_ref()).pairs, None);
+    assert!(paired.caveats.is_empty() && four.caveats.is_empty(), "{paired:?}");
+}
+
+#[test]
+fn a_set_measured_before_the_other_is_named() {
+    let of = |from: u64, side: &str| -> Vec<Run> {
+        (from..from + 5).map(|second| run_at(second, &format!("{side}{second}"), 1000)).collect()
+    };
+    let (early, late) = (of(10, "a"), of(20, "b"));
+    for (before, after) in [(&early, &late), (&late, &early)] {
+        let comparison = compare(&before.iter().collect::<Vec<_>>(), &after.iter().collect::<Vec<_>>());
+        assert_eq!(comparison.pairs, None);
+        let caveats = comparison.caveats.join("\n");
+        assert!(caveats.contains("measured before those of the other"), "{caveats}");
+    }
+    let single = compare(&[&early[0]], &[&late[0]]);
+    assert!(single.caveats.is_empty(), "the label of single runs says it: {:?}", single.caveats);
 }
 
 #[test]

@@ -34,6 +34,27 @@ fn welchs_interval_is_that_of_a_computation_by_hand() {
 }
 
 #[test]
+fn pairs_are_compared_by_their_ratios() {
+    // The level doubles from pair to pair; within each pair, the second is 10 % larger, more or less.
+    let (before, after) = (runs(&[100.0, 200.0, 400.0]), runs(&[111.0, 218.0, 440.0]));
+    let paired = Difference::of_pairs(&before, &after).unwrap();
+    assert!((paired.ratio - 1.1).abs() < 1e-3 && paired.low > 1.0 && paired.p < 0.01, "{paired:?}");
+    assert!((paired.after / paired.before - paired.ratio).abs() < 1e-9, "{paired:?}");
+    assert!(paired.covers == Covers::BetweenRuns && paired.runs == (3, 3));
+    // python3: mean and variance of ln 1.11, ln 1.09 and ln 1.10, df = 2, t = 4.30265
+    let logs = [1.11f64.ln(), 1.09f64.ln(), 1.1f64.ln()];
+    let mean = logs.iter().sum::<f64>() / 3.0;
+    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    let error = (squares / 2.0 / 3.0 + 2.0 * ROUNDING * ROUNDING).sqrt();
+    assert!((paired.low.ln() - (mean - 4.302_65 * error)).abs() < 1e-4, "{paired:?}");
+    let apart = Difference::of(&before, &after).unwrap();
+    assert!(apart.p > 0.5 && apart.repeats_for(0.05) > paired.repeats_for(0.05), "{apart:?}");
+    assert_eq!(Difference::of_pairs(&before, &after[..2]), None);
+    assert_eq!(Difference::of_pairs(&before[..1], &after[..1]), None);
+    assert_eq!(Difference::of_pairs(&runs(&[1.0, 0.0]), &runs(&[1.0, 1.0])), None);
+}
+
+#[test]
 fn single_runs_keep_the_skew_of_their_intervals() {
     let p99 = |value: f64, low, high| Estimate { value, low, high, ..known(value) };
     let (before, after) = (p99(100.0, 95.0, 200.0), p99(150.0, 140.0, 400.0));
@@ -213,9 +234,6 @@ fn pairs(device: &mut Device, faster: f64, at_most: usize) -> (Sequential, usize
 
 #[test]
 fn pairs_in_random_order_seldom_differ_and_the_pairs_asked_for_suffice() {
-    println!(
-        "correlation, between, drift: false differences; found of 5 % in 20 pairs; with the pairs asked for; pairs in all"
-    );
     for (correlation, between, drift) in
         [(0.0, 0.0, 0.0), (0.5, 0.02, 0.0), (0.5, 0.02, 0.02), (0.9, 0.02, 0.05), (0.5, 0.05, 0.0)]
     {
@@ -241,7 +259,7 @@ fn pairs_in_random_order_seldom_differ_and_the_pairs_asked_for_suffice() {
         let share = |of: u64| 100.0 * of as f64 / count as f64;
         let mean = run as f64 / count as f64;
         println!(
-            "{correlation} {between} {drift}: {:.1} {:.1} {:.1} {mean:.1}",
+            "simulated: {correlation} | {between} | {drift} | {:.1} | {:.1} | {:.1} | {mean:.1}",
             share(wrong),
             share(first),
             share(found)
