@@ -294,6 +294,7 @@ mod tests {
             bytes: 4096 * times.len() as u64,
             errors: 1,
             response_sum: Nanos(times.iter().sum()),
+            delay_sum: Nanos(0),
             response_max: Nanos(times.iter().copied().max().unwrap_or(0)),
             response: response.encode(),
             service: response.encode(),

@@ -104,6 +104,7 @@ mod tests {
             bytes: 4096,
             errors: 0,
             response_sum: Nanos(100_000),
+            delay_sum: Nanos(0),
             response_max: Nanos(100_000),
             response: response.encode(),
             service: response.encode(),

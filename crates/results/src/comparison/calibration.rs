@@ -111,6 +111,7 @@ impl Device {
             bytes: 4096 * operations,
             errors: 0,
             response_sum: Nanos(sum),
+            delay_sum: Nanos(0),
             response_max: response.max(),
             response: response.encode(),
             service: response.encode(),
