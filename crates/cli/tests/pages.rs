@@ -137,11 +137,12 @@ fn a_rehearsal_of_the_specification_has_its_plots_and_is_marked() {
     let place = TestDirectory::new();
     let Some(mut browser) = Browser::start() else { return };
     let file = place.data().join("target");
-    std::fs::write(&file, vec![1u8; 16 << 20]).unwrap();
+    std::fs::write(&file, vec![1u8; 52 << 20]).unwrap();
     let target = file.to_str().unwrap();
     let output = Command::new(IOLITE)
-        .args(["pts", target, "--allow-overwrite", target, "--tests", "latency,write-saturation"])
-        .args("--scale 0.01 --max-rounds 5 --threads 1 --depth 2 --quiet --results".split(' '))
+        .args(["pts", target, "--allow-overwrite", target, "--tests"])
+        .arg("write-saturation,host-idle-recovery,cross-stimulus-recovery,demand-intensity,zone-throughput")
+        .args("--scale 0.00002 --max-rounds 5 --threads 1 --depth 2 --demand 1,2 --quiet --results".split(' '))
         .arg(place.results())
         .stdin(Stdio::null())
         .output()
@@ -151,7 +152,15 @@ fn a_rehearsal_of_the_specification_has_its_plots_and_is_marked() {
     let axe = axe();
     for (width, theme) in [(1280, "light"), (400, "dark")] {
         browser.open(&page, width, theme);
-        for kind in ["pts-convergence", "pts-verification", "pts-saturation"] {
+        for kind in [
+            "pts-convergence",
+            "pts-verification",
+            "pts-saturation",
+            "pts-recovery",
+            "pts-demand",
+            "pts-histogram",
+            "pts-zones",
+        ] {
             let drawn = format!(
                 "[...document.querySelectorAll('figure[data-kind={kind}] .picture svg svg')].filter(panel => \
                  panel.querySelectorAll('path[d], circle, rect').length > 0).length"
@@ -160,8 +169,8 @@ fn a_rehearsal_of_the_specification_has_its_plots_and_is_marked() {
         }
         let marks =
             browser.value("document.body.innerText.split('do not conform to the specification').length - 1");
-        // Above the charts, below each of the three, and in the output.
-        assert!(marks.as_u64().unwrap() >= 5, "{marks}");
+        // Above the charts, below each of the seven, and in the output.
+        assert!(marks.as_u64().unwrap() >= 9, "{marks}");
         let wide = browser.value("document.documentElement.scrollWidth - innerWidth");
         assert!(wide.as_i64().unwrap() <= 0, "{width}: {wide} pixels too wide");
         assert_eq!(browser.complaints(&page), Vec::<String>::new(), "{width} {theme}");
