@@ -142,7 +142,9 @@ fn a_rehearsal_of_the_specification_has_its_plots_and_is_marked() {
     let output = Command::new(IOLITE)
         .args(["pts", target, "--allow-overwrite", target, "--tests"])
         .arg("write-saturation,host-idle-recovery,cross-stimulus-recovery,demand-intensity,zone-throughput")
-        .args("--scale 0.00002 --max-rounds 5 --threads 1 --depth 2 --demand 1,2 --quiet --results".split(' '))
+        .args(
+            "--scale 0.00002 --max-rounds 5 --threads 1 --depth 2 --demand 1,2 --quiet --results".split(' '),
+        )
         .arg(place.results())
         .stdin(Stdio::null())
         .output()

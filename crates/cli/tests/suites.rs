@@ -301,12 +301,24 @@ fn a_class_is_a_range_and_what_cannot_be_switched_is_named() {
         (["--active-range", "101%"], "specify a whole percentage"),
         (["--active-range", "1GiB"], "--active-range 1 GiB is larger than the target (64 MiB)"),
         (["--demand", "0"], "0 is not in 1..=256"),
+        (["--demand", "1,2"], "--demand: none of the selected tests uses it"),
+        (["--zones", "5"], "--zones: none of the selected tests uses it"),
     ] {
         let output = run(&more);
         assert_eq!(output.status.code(), Some(2), "{more:?}");
         assert!(stderr(&output).contains(part), "{more:?}: {}", stderr(&output));
     }
     assert_eq!(place.ask::<i64>("SELECT count(*) FROM run"), 1);
+    // On a drive with 4 KiB sectors only the larger sizes are left.
+    let large = Command::new("losetup").args(["--sector-size", "4096", name]).status();
+    if !large.is_ok_and(|status| status.success()) {
+        let _: Option<()> = skip("no loop device with blocks of 4 KiB");
+        return;
+    }
+    let document = json(&run(&["--json"]));
+    let sizes = document["phases"][2]["task"]["sizes"].to_string();
+    assert!(sizes.contains("4096") && !sizes.contains(":512"), "{sizes}");
+    assert!(document["sections"][0]["rounds"][4].as_f64().unwrap() > 0.0, "{document}");
 }
 
 #[test]

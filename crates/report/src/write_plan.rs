@@ -1,6 +1,6 @@
 //! What a run will write, in one line: printed before it begins.
 
-use iolite_model::{DriveWear, WritePlan};
+use iolite_model::{DriveWear, Nanos, WritePlan};
 
 /// The plan in words; `None` where nothing is written.
 pub fn line(plan: &WritePlan) -> Option<String> {
@@ -10,11 +10,11 @@ pub fn line(plan: &WritePlan) -> Option<String> {
     let max = plan.max_bytes();
     let mut text = match (plan.bytes.0, plan.timed.0) {
         (_, 0) => format!("writes up to {max}"),
-        (0, _) => format!("writes for {}: up to {max}, assuming {}/s", plan.timed, WritePlan::ASSUMED),
+        (0, _) => format!("writes for {}: up to {max}, assuming {}/s", time(plan.timed), WritePlan::ASSUMED),
         _ => format!(
             "writes {}, then writes for {}: up to {max} in total, assuming {}/s",
             plan.bytes,
-            plan.timed,
+            time(plan.timed),
             WritePlan::ASSUMED
         ),
     };
@@ -22,11 +22,18 @@ pub fn line(plan: &WritePlan) -> Option<String> {
         text += &format!(" (--max-write {max})");
     }
     if plan.duration.0 > 0 {
-        text += &format!("; takes about {}", plan.duration);
+        text += &format!("; takes about {}", time(plan.duration));
     }
     let worn = plan.drives.iter().map(|drive| worn(drive, plan));
     text += &worn.collect::<String>();
     Some(text)
+}
+
+/// A time; from two hours on in hours.
+fn time(time: Nanos) -> String {
+    const HOUR: f64 = 3600.0;
+    let hours = time.as_secs_f64() / HOUR;
+    if hours < 2.0 { time.to_string() } else { format!("{hours:.1} h") }
 }
 
 fn worn(drive: &DriveWear, plan: &WritePlan) -> String {
@@ -49,7 +56,15 @@ fn worn(drive: &DriveWear, plan: &WritePlan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::{Bytes, Nanos};
+    use iolite_model::Bytes;
+
+    #[test]
+    fn days_are_in_hours() {
+        let hours = |hours: u64| Nanos(hours * 3600 * Nanos::SECOND.0);
+        let plan = WritePlan { timed: hours(1), duration: hours(135), ..WritePlan::default() };
+        let line = line(&plan).unwrap();
+        assert!(line.contains("writes for 3600 s:") && line.ends_with("takes about 135.0 h"), "{line}");
+    }
 
     #[test]
     fn a_plan_is_one_line() {

@@ -73,19 +73,13 @@ pub(crate) struct PtsArgs {
     #[arg(long, value_name = "N", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) depth: u32,
 
-    /// Numbers of threads, and queue depths of each thread, that the demand tests combine
-    #[arg(
-        long,
-        value_name = "N,...",
-        value_delimiter = ',',
-        default_value = "1,2,4,6,8,16,32",
-        value_parser = clap::value_parser!(u32).range(1..=256)
-    )]
-    pub(crate) demand: Vec<u32>,
+    /// Numbers of threads, and queue depths of each thread, that the demand tests combine [default: 1,2,4,6,8,16,32]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) demand: Option<Vec<u32>>,
 
-    /// Number of zones of a hard disk, of equal size, from the outer tracks to the inner ones
-    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(crate) zones: u32,
+    /// Number of zones of a hard disk, of equal size, from the outer tracks to the inner ones [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) zones: Option<u32>,
 
     /// Maximum number of rounds if steady state is not reached
     #[arg(long, value_name = "N", default_value = "25", value_parser = clap::value_parser!(u32).range(5..=1000))]

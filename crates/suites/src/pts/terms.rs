@@ -20,6 +20,12 @@ const SHORTEST: u64 = 100_000_000;
 /// Rounds of the measurement window.
 const WINDOW: u32 = 5;
 
+/// The specification's numbers of threads, and queue depths of each.
+const DEMAND: [u32; 7] = [1, 2, 4, 6, 8, 16, 32];
+
+/// Zones of a hard disk: outer, middle, inner.
+const ZONES: u32 = 3;
+
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PtsRequest {
@@ -37,10 +43,10 @@ pub struct PtsRequest {
     pub depth: u32,
     /// Rounds at most.
     pub max_rounds: u32,
-    /// Numbers of threads, and queue depths of each, of the tests that vary them.
-    pub demand: Vec<u32>,
-    /// Zones of a hard disk.
-    pub zones: u32,
+    /// Numbers of threads, and queue depths of each, of the tests that vary them; `None` for the specification's.
+    pub demand: Option<Vec<u32>>,
+    /// Zones of a hard disk; `None` for three.
+    pub zones: Option<u32>,
     /// How the target is purged.
     pub purge: PtsPurgeRequest,
     /// State of the write cache.
@@ -118,6 +124,14 @@ pub enum PtsError {
         /// Size of all of them.
         size: Bytes,
     },
+    /// An option that no test uses.
+    #[error("{option}: none of the selected tests uses it; omit it, or select {tests}")]
+    Unused {
+        /// The option.
+        option: &'static str,
+        /// Tests that use it.
+        tests: &'static str,
+    },
     /// It cannot be purged as asked for.
     #[error(
         "--purge discard: the device does not support discard; specify another --purge, or `none` and erase it with its own \
@@ -134,7 +148,9 @@ pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms,
         return Err(PtsError::Small { size });
     }
     let scaled = |time: Nanos, min| Nanos(((time.0 as f64 * request.scale) as u64).max(min));
-    let mut demand = request.demand.clone();
+    let tests = tests(&request);
+    check_use(&request, &tests)?;
+    let mut demand = request.demand.clone().unwrap_or_else(|| DEMAND.to_vec());
     demand.sort_unstable();
     demand.dedup();
     demand.reverse();
@@ -144,7 +160,7 @@ pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms,
         span,
         // Of a class its amounts are those of the specification: multiples of the user capacity.
         capacity: if request.class.is_some() { target.size.round_down(UNIT) } else { span },
-        tests: tests(&request),
+        tests,
         scale: request.scale,
         cell: scaled(CELL, SHORTEST),
         max_rounds: request.max_rounds,
@@ -153,7 +169,7 @@ pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms,
         threads: request.threads,
         depth: request.depth,
         demand,
-        zones: request.zones,
+        zones: request.zones.unwrap_or(ZONES),
         purge: purge(&request, target)?,
         write_cache: match request.write_cache {
             PtsWriteCacheRequest::OfClass => request.class.and_then(PtsClass::write_cache),
@@ -169,6 +185,22 @@ pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms,
         return Err(PtsError::Zones { zones: terms.zones, size: span });
     }
     Ok(terms)
+}
+
+/// Refuses options that none of the tests uses.
+fn check_use(request: &PtsRequest, tests: &[PtsTest]) -> Result<(), PtsError> {
+    let has = |uses: fn(PtsTest) -> bool| tests.iter().any(|test| uses(*test));
+    let unused = |option, tests| Err(PtsError::Unused { option, tests });
+    if request.demand.is_some() && !has(PtsTest::is_by_demand) {
+        return unused("--demand", "demand-variation or demand-intensity");
+    }
+    if request.zones.is_some() && !has(PtsTest::is_by_zone) {
+        return unused("--zones", "zone-iops or zone-throughput");
+    }
+    if matches!(request.purge, PtsPurgeRequest::By(_)) && !has(PtsTest::is_purged) {
+        return unused("--purge", "tests that are not by zone");
+    }
+    Ok(())
 }
 
 /// Bytes of a target that are used.
@@ -240,8 +272,8 @@ mod tests {
             threads: 2,
             depth: 16,
             max_rounds: 25,
-            demand: vec![1, 32, 4, 32],
-            zones: 3,
+            demand: None,
+            zones: None,
             purge: PtsPurgeRequest::IfPossible,
             write_cache: PtsWriteCacheRequest::OfClass,
         }
@@ -264,7 +296,6 @@ mod tests {
         let terms = terms(PtsRequest { tests: asked, ..request() }, &target(1 << 30, 512)).unwrap();
         assert_eq!(terms.tests, [Iops, Latency, WriteSaturation]);
         assert_eq!(terms.device.to_string(), "serial number S1, 1 GiB");
-        assert_eq!(terms.demand, [32, 4, 1]);
     }
 
     #[test]
@@ -311,10 +342,32 @@ mod tests {
     }
 
     #[test]
+    fn an_option_that_no_test_uses_is_refused() {
+        let of = |request| terms(request, &target(1 << 30, 512)).map_err(|error| error.to_string());
+        let latency = || PtsRequest { tests: vec![PtsTest::Latency], ..request() };
+        let zoned = || PtsRequest { tests: vec![PtsTest::ZoneIops], ..request() };
+        let (demand, zones, purge) =
+            (Some(vec![1, 32, 4, 32]), Some(5), PtsPurgeRequest::By(PtsPurge::Discard));
+        for (refused, option) in [
+            (PtsRequest { demand: demand.clone(), ..latency() }, "--demand"),
+            (PtsRequest { zones, ..latency() }, "--zones"),
+            (PtsRequest { purge, ..zoned() }, "--purge"),
+        ] {
+            let error = of(refused).unwrap_err();
+            assert!(error.starts_with(&format!("{option}: none of the selected tests uses it")), "{error}");
+        }
+        assert_eq!(of(PtsRequest { zones, ..zoned() }).unwrap().zones, 5);
+        assert_eq!(of(PtsRequest { purge, ..latency() }).unwrap().purge, Some(PtsPurge::Discard));
+        // Each level once, the largest first; otherwise those of the specification.
+        assert_eq!(of(PtsRequest { demand, ..request() }).unwrap().demand, [32, 4, 1]);
+        assert_eq!(of(request()).unwrap().demand, [32, 16, 8, 6, 4, 2, 1]);
+    }
+
+    #[test]
     fn zones_are_equal_parts_that_are_large_enough() {
         let of = |zones| {
             let class = Some(PtsClass::HardDisk);
-            terms(PtsRequest { class, zones, ..request() }, &target(100 << 20, 512))
+            terms(PtsRequest { class, zones: Some(zones), ..request() }, &target(100 << 20, 512))
         };
         assert_eq!(of(3).unwrap().zone_length(), Bytes(33 << 20));
         let error = of(7).unwrap_err().to_string();

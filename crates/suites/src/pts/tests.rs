@@ -195,31 +195,28 @@ fn each_block_size_of_the_throughput_test_is_purged_and_has_rounds_of_its_own() 
 #[test]
 fn recovery_is_compared_with_what_was_steady_before() {
     let test = PtsTest::HostIdleRecovery;
-    let terms = PtsTerms { cell: Nanos(600 * CELL), ..terms(&[test]) };
-    // 100 a second without pauses; after each wait faster by its seconds, and afterwards at the old rate again.
-    let device = |task: &Task| match file(task).start.delay.0 / CELL {
-        0 => (100, 1000),
-        wait => (100 + wait, 1000),
-    };
+    // 3.6 s of bursts of 100 ms, and as long without waits in cells of 1.2 s.
+    const BURST: u64 = CELL / 10;
+    let terms = PtsTerms { scale: 0.002, cell: Nanos(6 * CELL / 5), ..terms(&[test]) };
+    // 100 a second without pauses; faster by one for each length of a burst that it waits, and afterwards at the old rate again.
+    let device = |task: &Task| (100 + file(task).start.delay.0 / BURST, 1000);
     let (run, _) = on_device(&terms, nothing_yet(), device);
     let progress = PtsProgress::of(&run, &terms);
     let section = terms.sections()[0];
-    let (baseline, after) =
-        (progress.rounds(section).window.unwrap(), |stage| progress.stage(section, stage).unwrap());
+    let baseline = progress.rounds(section).window.unwrap();
     assert_eq!((baseline.mean, baseline.last), (100.0, 5));
-    for seconds in [5, 10, 15, 25, 50] {
-        let bursts = after(PtsStage::Bursts(seconds));
-        assert_eq!((bursts.steps, bursts.mean), (360, 100.0 + f64::from(seconds)));
-        // Half an hour in cells of ten minutes.
-        let continuous = after(PtsStage::Continuous(seconds));
+    for (seconds, lengths) in [(5, 1), (10, 2), (15, 3), (25, 5), (50, 10)] {
+        let bursts = progress.stage(section, PtsStage::Bursts(seconds)).unwrap();
+        assert_eq!((bursts.steps, bursts.mean), (36, f64::from(100 + lengths)));
+        let continuous = progress.stage(section, PtsStage::Continuous(seconds)).unwrap();
         assert_eq!((continuous.steps, continuous.mean), (3, 100.0));
     }
     // A purge, a preconditioning, the rounds, the bursts, what follows them.
-    assert_eq!(run.phases.len(), 2 + 5 + 5 * (360 + 3));
+    assert_eq!(run.phases.len(), 2 + 5 + 5 * (36 + 3));
     let burst = file(&run.phases[7].info.task);
     assert_eq!(
         (burst.block, burst.stop.runtime, burst.start.delay),
-        (Bytes(4096), Some(Nanos(5 * CELL)), Nanos(5 * CELL))
+        (Bytes(4096), Some(Nanos(BURST)), Nanos(BURST))
     );
     assert_eq!(names(&run)[7], "host-idle-recovery, bursts after waits of 5 s, 1");
 }

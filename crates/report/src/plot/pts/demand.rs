@@ -26,10 +26,10 @@ pub(in crate::plot) fn demand(runs: &[Run]) -> Drawn {
     const FLIGHT: &str = "operations in flight";
     const RATE: &str = "operations per second";
     const AXES: [(&str, &str, bool); 4] = [
-        (FLIGHT, "demand variation: operations per second", false),
-        (RATE, "demand variation: mean response time", true),
-        (FLIGHT, "demand intensity: operations per second", false),
-        (RATE, "demand intensity: mean response time", true),
+        (FLIGHT, "demand variation: operations per second by operations in flight", false),
+        (RATE, "demand variation: mean response time by operations per second", true),
+        (FLIGHT, "demand intensity: operations per second by operations in flight", false),
+        (RATE, "demand intensity: mean response time by operations per second", true),
     ];
     let found = of_runs(runs);
     let mut lines = Vec::new();
@@ -54,7 +54,7 @@ pub(in crate::plot) fn demand(runs: &[Run]) -> Drawn {
     by_panel("Demand variation and intensity", about, &AXES, linear, lines, &found)
 }
 
-/// Response times at the operating points: share of the operations by response time, and response time by percentile.
+/// Response times at the operating points: share of the operations by response time.
 pub(in crate::plot) fn histogram(runs: &[Run]) -> Drawn {
     const AXES: [(&str, &str, bool); 2] = [
         ("response time", "demand variation: % of the operations", false),

@@ -34,7 +34,7 @@ pub(in crate::plot) fn convergence(runs: &[Run]) -> Drawn {
             }
         }
     }
-    let about = "Figure of every block size in each round, writes only: convergence to steady state";
+    let about = "Figure of every block size in each round, writes only, and the tracked figures of the other tests: convergence to steady state";
     drawn("Steady-state convergence", about, &AXES, "round", lines, &found)
 }
 
