@@ -103,6 +103,38 @@ pub(super) fn drawn(
     out
 }
 
+/// The surface as lines through the measured points, along both axes, in a square from 0 to 1: across and upwards.
+pub(super) fn wires(panel: &Panel) -> Vec<Vec<(f64, f64)>> {
+    let projection = Projection { left: 0.0, width: 1.0, bottom: 1.0, height: 1.0 };
+    let rows = corners(panel, is_turned(panel));
+    let column = |number: usize| rows.iter().map(|row| row[number]).collect::<Vec<_>>();
+    let columns: Vec<_> = (0..panel.x.ticks.len()).map(column).collect();
+    let lines = rows.iter().chain(&columns).flat_map(|line| line.split(|corner| corner.is_none()));
+    let point = |corner: &Corner<'_>| {
+        let (across, down) = projection.at(corner.place);
+        (across, 1.0 - down)
+    };
+    let wires = lines.map(|line| line.iter().flatten().map(point).collect::<Vec<_>>());
+    wires.filter(|wire| !wire.is_empty()).collect()
+}
+
+/// The three axes in words, for pictures without labels: from the front to the back, from the floor upwards.
+pub(super) fn axes(panel: &Panel, height: &Axis) -> String {
+    let labels = |axis: &Axis| axis.ticks.iter().map(|tick| tick.label.clone()).collect::<Vec<_>>();
+    let mut back = labels(&panel.y);
+    if is_turned(panel) {
+        back.reverse();
+    }
+    format!(
+        "{}: {} | front to back: {} | {}: 0 to {}",
+        panel.x.label,
+        labels(&panel.x).join(", "),
+        back.join(", "),
+        height.label,
+        height.describe(height.high)
+    )
+}
+
 /// Whether the first row of the vertical axis is at the back: the higher of the first and the last one is, so that it hides nothing.
 fn is_turned(panel: &Panel) -> bool {
     let last = panel.y.ticks.len().saturating_sub(1) as f64;
@@ -314,6 +346,15 @@ mod tests {
         assert_eq!((single.matches("class=\"mark\"").count(), single.matches("<circle").count()), (3, 3));
         let nothing = panel([[None; 3]; 2]);
         assert!(!picture(&nothing).contains("<circle") && described("A", &[nothing]) == "A.");
+    }
+
+    #[test]
+    fn wires_run_along_both_axes_and_are_interrupted_where_nothing_was_measured() {
+        let whole = wires(&panel([[Some(0.1), Some(0.2), Some(0.4)], [Some(0.3), Some(0.6), Some(1.0)]]));
+        assert_eq!(whole.iter().map(Vec::len).collect::<Vec<_>>(), [3, 3, 2, 2, 2]);
+        assert!(whole.iter().flatten().all(|(x, y)| (0.0..=1.0).contains(x) && (0.0..=1.0).contains(y)));
+        let gaps = wires(&panel([[Some(0.1), None, Some(0.4)], [Some(0.3), Some(0.6), Some(1.0)]]));
+        assert_eq!(gaps.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 3, 2, 1, 2]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::axis::Axis;
 use super::chart::{Chart, Panel};
+use super::relief;
 
 /// Lines of a panel.
 const ROWS: usize = 12;
@@ -109,7 +110,10 @@ pub fn terminal(chart: &Chart, columns: usize, in_color: bool) -> String {
     let mut out = format!("{}\n", escaped(&chart.title));
     for panel in &chart.panels {
         out += &format!("\n{}\n", escaped(&panel.y.label));
-        out += &frame(panel, columns, in_color);
+        out += &match &panel.height {
+            Some(height) => wires(panel, height, columns, in_color),
+            None => frame(panel, columns, in_color),
+        };
     }
     for (number, series) in chart.series.iter().enumerate() {
         let mark = match in_color {
@@ -122,6 +126,17 @@ pub fn terminal(chart: &Chart, columns: usize, in_color: bool) -> String {
         out += &format!("{}\n", escaped(note));
     }
     out
+}
+
+/// A surface in three dimensions, with its axes in words.
+fn wires(panel: &Panel, height: &Axis, columns: usize, in_color: bool) -> String {
+    let mut canvas = Canvas::new(columns);
+    for wire in relief::wires(panel) {
+        wire.windows(2).for_each(|pair| canvas.line(pair[0], pair[1], 0));
+        wire.first().into_iter().for_each(|(across, upwards)| canvas.dot(*across, *upwards, 0));
+    }
+    let rows = (0..ROWS).map(|row| format!("{:MARGIN$}  {}", "", canvas.row(row, in_color)).trim_end().to_owned() + "\n");
+    rows.collect::<String>() + &escaped(relief::axes(panel, height)) + "\n"
 }
 
 fn frame(panel: &Panel, columns: usize, in_color: bool) -> String {
