@@ -135,7 +135,8 @@ fn wires(panel: &Panel, height: &Axis, columns: usize, in_color: bool) -> String
         wire.windows(2).for_each(|pair| canvas.line(pair[0], pair[1], 0));
         wire.first().into_iter().for_each(|(across, upwards)| canvas.dot(*across, *upwards, 0));
     }
-    let rows = (0..ROWS).map(|row| format!("{:MARGIN$}  {}", "", canvas.row(row, in_color)).trim_end().to_owned() + "\n");
+    let rows = (0..ROWS)
+        .map(|row| format!("{:MARGIN$}  {}", "", canvas.row(row, in_color)).trim_end().to_owned() + "\n");
     rows.collect::<String>() + &escaped(relief::axes(panel, height)) + "\n"
 }
 
