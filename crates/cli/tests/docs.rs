@@ -127,7 +127,7 @@ const JOB: [(&str, &[&str]); 11] = [
     ("access", &["Access", "Regions", "Zone", "ZoneSize", "ZoneCycle", "Jumps", "HotSpot"]),
     ("trace", &["TracedOp", "TracedKind", "TracedKinds"]),
     ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Lifetime", "Fill"]),
-    ("arrival", &["Arrival", "KindRates", "Pace", "RatedThinkTime", "Stop"]),
+    ("arrival", &["Arrival", "KindRates", "Pace", "RatedThinkTime", "Schedule", "Stop"]),
     ("verify", &["Verify", "Checksum", "FioChecksum"]),
     ("fault", &["OnError", "KindLimit", "ErrorClass"]),
 ];
