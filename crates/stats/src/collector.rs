@@ -102,7 +102,7 @@ impl Collector {
                 self.series.add((start, end), snapshot.tallies().map(|(kind, tally)| (kind, &tally.sums)));
                 for (kind, tally) in snapshot.tallies().filter(|(_, tally)| tally.sums.operations > 0) {
                     let histogram = self.sections.at(start, end).response_mut(kind);
-                    tally.responses().for_each(|counted| counted.add_to(histogram));
+                    tally.add_responses(histogram);
                 }
             }
             Stage::Drain => {

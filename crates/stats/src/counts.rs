@@ -30,8 +30,8 @@ pub(crate) struct Counts(PerKind<Option<Box<OpRecord>>>);
 impl OpRecord {
     fn add(&mut self, tally: &OpTally) {
         self.sums.merge(&tally.sums);
-        tally.responses().for_each(|counted| counted.add_to(&mut self.response));
-        tally.services().for_each(|counted| counted.add_to(&mut self.service));
+        tally.add_responses(&mut self.response);
+        tally.add_services(&mut self.service);
     }
 
     fn merge(&mut self, other: &OpRecord) {

@@ -46,7 +46,7 @@ impl Conclusion for Detail {
 }
 
 /// Two times of the same operations.
-type Pair = Box<(Tally, Tally)>;
+type Pair = Box<Tally<2>>;
 
 /// What one worker writes into while it measures, to become part of a [`Detail`]. Counting allocates nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -113,8 +113,8 @@ impl DetailRecorder {
     pub fn prioritized(&mut self, kind: OpKind, priority: u16, completion: u64, service: u64) {
         let mut all = self.priorities.iter_mut();
         if let Some(kept) = all.find(|kept| (Some(kept.place), kept.priority) == (place(kind), priority)) {
-            kept.times.0.count(completion);
-            kept.times.1.count(service);
+            kept.times.count(0, completion);
+            kept.times.count(1, service);
         }
     }
 
@@ -144,22 +144,22 @@ impl DetailRecorder {
         let [submissions, completions] = &mut self.sums[place];
         *submissions = submissions.saturating_add(submission);
         *completions = completions.saturating_add(completion);
-        times.0.count(submission);
-        times.1.count(completion);
+        times.count(0, submission);
+        times.count(1, completion);
     }
 
     /// Adds all that was counted.
     pub fn add_to(&self, detail: &mut Detail) {
         for (place, times) in self.times.iter().enumerate() {
             let Some(times) = times else { continue };
-            times.0.add_to(&mut detail.submission[place]);
-            times.1.add_to(&mut detail.completion[place]);
+            times.add_to(0, &mut detail.submission[place]);
+            times.add_to(1, &mut detail.completion[place]);
         }
         detail.add_sums(&self.sums);
         for KindTimes { place, priority, times } in &self.priorities {
             let of = detail.of_priority(*place, *priority);
-            times.0.add_to(&mut of.completion);
-            times.1.add_to(&mut of.service);
+            times.add_to(0, &mut of.completion);
+            times.add_to(1, &mut of.service);
         }
         detail.add_counts([&self.depths, &self.submits, &self.completes]);
     }

@@ -3,6 +3,7 @@
 use iolite_model::{OpKind, PerKind, Stage};
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use crate::histogram::Histogram;
 use crate::sums::Sums;
 use crate::tally::Tally;
 
@@ -60,15 +61,18 @@ pub struct Completion {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OpTally {
     pub(crate) sums: Sums,
-    /// Durations of operations that were issued when intended: their response time is their service time.
-    prompt: Tally,
-    /// Response times of the others.
-    response: Tally,
-    /// Service times of the others.
-    service: Tally,
+    /// [`PROMPT`], [`RESPONSE`] and [`SERVICE`].
+    times: Tally<3>,
     /// Number of the others.
     others: u64,
 }
+
+/// Durations of operations that were issued when intended: their response time is their service time.
+const PROMPT: usize = 0;
+/// Response times of the others.
+const RESPONSE: usize = 1;
+/// Service times of the others.
+const SERVICE: usize = 2;
 
 /// Counts of one worker over one interval.
 #[derive(Debug, Clone, PartialEq)]
@@ -164,13 +168,13 @@ impl Recorder {
         let response = op.completed.saturating_sub(op.intended);
         record.sums.count(op.bytes, response);
         if op.issued == op.intended {
-            record.prompt.count(response);
+            record.times.count(PROMPT, response);
         } else {
             record.others += 1;
             let delay = op.issued.saturating_sub(op.intended);
             record.sums.delay_sum = record.sums.delay_sum.saturating_add(delay);
-            record.response.count(response);
-            record.service.count(op.completed.saturating_sub(op.issued));
+            record.times.count(RESPONSE, response);
+            record.times.count(SERVICE, op.completed.saturating_sub(op.issued));
         }
         first
     }
@@ -292,29 +296,18 @@ impl Snapshot {
 }
 
 impl OpTally {
-    /// Response times, in the parts in which they were counted.
-    pub(crate) fn responses(&self) -> impl Iterator<Item = &Tally> {
-        self.parts(&self.response)
+    /// Adds the response times to a histogram.
+    pub(crate) fn add_responses(&self, to: &mut Histogram) {
+        [PROMPT, RESPONSE].into_iter().for_each(|which| self.times.add_to(which, to));
     }
 
-    /// Service times, in the parts in which they were counted.
-    pub(crate) fn services(&self) -> impl Iterator<Item = &Tally> {
-        self.parts(&self.service)
-    }
-
-    fn parts<'a>(&'a self, others: &'a Tally) -> impl Iterator<Item = &'a Tally> {
-        let prompt = (self.sums.operations > self.others).then_some(&self.prompt);
-        prompt.into_iter().chain((self.others > 0).then_some(others))
+    /// Adds the service times to a histogram.
+    pub(crate) fn add_services(&self, to: &mut Histogram) {
+        [PROMPT, SERVICE].into_iter().for_each(|which| self.times.add_to(which, to));
     }
 
     fn reset(&mut self) {
-        if self.sums.operations > self.others {
-            self.prompt.reset();
-        }
-        if self.others > 0 {
-            self.response.reset();
-            self.service.reset();
-        }
+        self.times.reset();
         (self.sums, self.others) = (Sums::default(), 0);
     }
 }

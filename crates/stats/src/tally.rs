@@ -7,29 +7,33 @@
 use crate::buckets::{COUNTS, HALF, HALF_BITS, LONGEST, index, lowest};
 use crate::histogram::Histogram;
 
-/// Counts of durations from 0 ns to 1 h; longer ones count as that.
+/// Counts of `N` durations of the same operations, each from 0 ns to 1 h; longer ones count as that.
+///
+/// All of them lie in one block of memory, which is mapped on its own: a thousand jobs have some thousands of blocks, of which
+/// only the pages that are used are there, and the first one of each.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Tally {
+pub(crate) struct Tally<const N: usize> {
     counts: Vec<u32>,
-    /// Which rows of [`HALF`] counts have any: a bit each. Of the 33 rows a device's durations touch a few, and only those
-    /// are read and emptied.
-    rows: u64,
+    /// Which rows of [`HALF`] counts of each duration have any: a bit each. Of the 33 rows a device's durations touch a few, and
+    /// only those are read and emptied.
+    rows: [u64; N],
     /// Counts that have reached the largest number, in units of that.
     overflow: Vec<(usize, u64)>,
 }
 
-impl Default for Tally {
-    fn default() -> Tally {
-        Tally { counts: vec![0; COUNTS], rows: 0, overflow: Vec::new() }
+impl<const N: usize> Default for Tally<N> {
+    fn default() -> Tally<N> {
+        Tally { counts: vec![0; N * COUNTS], rows: [0; N], overflow: Vec::new() }
     }
 }
 
-impl Tally {
-    /// Counts one duration in nanoseconds.
+impl<const N: usize> Tally<N> {
+    /// Counts a duration of number `which` in nanoseconds.
     #[inline]
-    pub(crate) fn count(&mut self, nanos: u64) {
+    pub(crate) fn count(&mut self, which: usize, nanos: u64) {
         let index = index(nanos.min(LONGEST));
-        self.rows |= 1 << (index >> HALF_BITS);
+        self.rows[which] |= 1 << (index >> HALF_BITS);
+        let index = which * COUNTS + index;
         // In bounds by construction, which the compiler does not see.
         if let Some(count) = self.counts.get_mut(index) {
             *count = count.wrapping_add(1);
@@ -44,28 +48,31 @@ impl Tally {
         self.overflow.push((index, 1 << 32));
     }
 
-    /// The counts that are not zero: index of the bucket, and count.
-    fn counted(&self) -> impl Iterator<Item = (usize, u64)> {
-        let rows = self.counts.chunks(HALF).enumerate().filter(|(row, _)| self.rows >> row & 1 == 1);
+    /// The counts of number `which` that are not zero: index of the bucket, and count.
+    fn counted(&self, which: usize) -> impl Iterator<Item = (usize, u64)> {
+        let part = which * COUNTS..(which + 1) * COUNTS;
+        let all = self.counts.get(part.clone()).unwrap_or_default();
+        let rows = all.chunks(HALF).enumerate().filter(move |(row, _)| self.rows[which] >> row & 1 == 1);
         let counts = rows.flat_map(|(row, counts)| {
             let counted = counts.iter().enumerate().filter(|(_, count)| **count > 0);
             counted.map(move |(place, &count)| ((row << HALF_BITS) + place, u64::from(count)))
         });
-        counts.chain(self.overflow.iter().copied())
+        let overflow = self.overflow.iter().filter(move |(index, _)| part.contains(index));
+        counts.chain(overflow.map(move |(index, count)| (index - which * COUNTS, *count)))
     }
 
-    /// Adds all counts to a histogram.
-    pub(crate) fn add_to(&self, histogram: &mut Histogram) {
-        self.counted().for_each(|(index, count)| histogram.record_many(lowest(index), count));
+    /// Adds all counts of number `which` to a histogram.
+    pub(crate) fn add_to(&self, which: usize, histogram: &mut Histogram) {
+        self.counted(which).for_each(|(index, count)| histogram.record_many(lowest(index), count));
     }
 
     /// Forgets all counts, keeping the memory.
     pub(crate) fn reset(&mut self) {
-        let rows = self.rows;
-        for (_, counts) in self.counts.chunks_mut(HALF).enumerate().filter(|(row, _)| rows >> row & 1 == 1) {
-            counts.fill(0);
+        for (rows, counts) in self.rows.iter_mut().zip(self.counts.chunks_mut(COUNTS)) {
+            let used = counts.chunks_mut(HALF).enumerate().filter(|(row, _)| *rows >> row & 1 == 1);
+            used.for_each(|(_, counts)| counts.fill(0));
+            *rows = 0;
         }
-        self.rows = 0;
         self.overflow.clear();
     }
 }
@@ -80,13 +87,16 @@ mod tests {
         fn a_tally_is_the_histogram_of_the_same_durations(
             values in prop::collection::vec(prop_oneof![0u64..5000, 0u64..4_000_000_000_000, any::<u64>()], 0..200),
         ) {
-            let (mut tally, mut direct) = (Tally::default(), Histogram::new());
+            let (mut tally, mut direct) = (Tally::<2>::default(), Histogram::new());
             for &nanos in &values {
-                tally.count(nanos);
+                tally.count(1, nanos);
                 direct.record(nanos);
             }
-            let mut histogram = Histogram::new();
-            tally.add_to(&mut histogram);
+            tally.count(0, 5);
+            let (mut histogram, mut other) = (Histogram::new(), Histogram::new());
+            tally.add_to(1, &mut histogram);
+            tally.add_to(0, &mut other);
+            prop_assert_eq!((other.count(), other.min()), (1, iolite_model::Nanos(5)));
             for q in [0.0, 0.1, 0.5, 0.9, 0.99, 1.0] {
                 let quantile = iolite_model::Quantile(q);
                 prop_assert_eq!(histogram.quantile(quantile), direct.quantile(quantile));
@@ -112,12 +122,13 @@ mod tests {
 
     #[test]
     fn a_count_that_overflows_is_kept() {
-        let mut tally = Tally::default();
-        tally.counts[index(7)] = u32::MAX;
-        tally.count(7);
+        let mut tally = Tally::<2>::default();
+        tally.counts[COUNTS + index(7)] = u32::MAX;
+        tally.count(1, 7);
         assert_eq!(tally.overflow.len(), 1);
-        let mut histogram = Histogram::new();
-        tally.add_to(&mut histogram);
-        assert_eq!(histogram.count(), 1 << 32);
+        let (mut histogram, mut other) = (Histogram::new(), Histogram::new());
+        tally.add_to(1, &mut histogram);
+        tally.add_to(0, &mut other);
+        assert_eq!((histogram.count(), histogram.min(), other.count()), (1 << 32, iolite_model::Nanos(7), 0));
     }
 }
