@@ -224,7 +224,10 @@ fn every_order_is_verified() {
     ];
     let place = TestDirectory::new();
     for (number, order) in ORDERS.iter().enumerate() {
-        for rw in ["write", "randwrite", "rw", "randrw"] {
+        let all = ["write", "randwrite", "rw", "randrw"];
+        let matrix = std::env::var_os("IOLITE_FIO_MATRIX").is_some();
+        // Two of them, in turn.
+        for rw in if matrix { &all[..] } else { &all[2 * (number % 2)..][..2] } {
             let directory = empty_directory(&place, "exchange");
             // Those of all methods with a checksum, in turn.
             let method = METHODS[number % 16];
@@ -235,7 +238,7 @@ fn every_order_is_verified() {
             let only = run(Program::Ours, &directory, &format!("{job} --verify_only=1"));
             assert!(only.status.success(), "{job} again: {}", stderr(&only));
             // Any reader verifies what was written in equal blocks from end to end.
-            let whole = rw == "write" && !order.contains("rw=") && order.len() > 9 && !order.contains("bs");
+            let whole = *rw == "write" && !order.contains("rw=") && order.len() > 9 && !order.contains("bs");
             if whole && !order.contains("zone") && fio_is_installed() {
                 let read = format!("--rw=read --verify={method} --size=64k");
                 let read = if order.contains("offset") { format!("{read} --offset=16k") } else { read };
