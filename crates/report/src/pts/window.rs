@@ -15,6 +15,9 @@ const CELL: usize = 10;
 /// Columns of its interval.
 const INTERVAL: usize = 5;
 
+/// Cache stamps that are listed one by one.
+const LISTED: usize = 4;
+
 /// The figures with their intervals; of the latency test the longest response times too; the cache stamps.
 pub(super) fn tables(
     progress: &PtsProgress<'_>,
@@ -92,8 +95,14 @@ pub(super) fn counted(values: impl Iterator<Item = String>) -> String {
         [] => NONE.to_owned(),
         [(only, _)] => only.clone(),
         several => {
-            let each = several.iter().map(|(value, count)| format!("{value} ({count} measurements)"));
-            each.collect::<Vec<_>>().join(", ")
+            let (shown, others) = several.split_at(several.len().min(LISTED));
+            let each = shown.iter().map(|(value, count)| format!("{value} ({count} measurements)"));
+            let mut text = each.collect::<Vec<_>>().join(", ");
+            if !others.is_empty() {
+                let count: usize = others.iter().map(|(_, count)| count).sum();
+                text += &format!(", others ({count} measurements)");
+            }
+            text
         }
     }
 }
@@ -104,5 +113,20 @@ pub(super) fn short(test: PtsTest, value: f64) -> String {
         PtsTest::Latency => Nanos(value as u64).to_string(),
         test if test.is_throughput() => table::mebibytes(value),
         _ => Iops(value).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_values_the_most_frequent_are_listed() {
+        let values = (0..12).map(|number| format!("{}", number % 6)).chain(["5".to_owned()]);
+        assert_eq!(
+            counted(values),
+            "5 (3 measurements), 0 (2 measurements), 1 (2 measurements), 2 (2 measurements), others (4 measurements)"
+        );
+        assert_eq!(counted(["device".to_owned(), "device".to_owned()].into_iter()), "device");
     }
 }
