@@ -489,23 +489,27 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
         let end = state.offset.saturating_add(u64::from(state.length));
         self.written = Some((from.min(state.offset), to.max(end)));
         self.writes_since_sync += 1;
-        let also = if self.plan.also.is_empty() { None } else { self.also_due() };
-        if self.writes_since_sync < rule.every {
-            return also.map(|rule| self.sync_by(slot, rule, state, completed));
+        let is_due = self.writes_since_sync >= rule.every;
+        if is_due {
+            self.writes_since_sync = 0;
         }
-        self.writes_since_sync = 0;
-        Some(self.sync_by(slot, rule, state, completed))
+        let due = is_due.then_some(rule);
+        let due = if self.plan.also.is_empty() { due } else { self.also_due(due) };
+        due.map(|rule| self.sync_by(slot, rule, state, completed))
     }
 
-    /// Counts a write for the further rules; the first of those that are due after it.
+    /// Counts a write for the further rules. Of all that are `due` after it, one sync is executed: by the strongest method, and a
+    /// commit if one of them is.
     #[cold]
-    fn also_due(&mut self) -> Option<SyncRule> {
-        let mut due = None;
+    fn also_due(&mut self, mut due: Option<SyncRule>) -> Option<SyncRule> {
         for (rule, left) in &mut self.plan.also {
             *left -= 1;
             if *left == 0 {
                 *left = rule.every;
-                due.get_or_insert(*rule);
+                due = Some(due.map_or(*rule, |other| SyncRule {
+                    every: rule.every.min(other.every),
+                    method: rule.method.stronger(other.method),
+                }));
             }
         }
         due

@@ -424,7 +424,6 @@ fn kinds(task: &FileTask) -> Vec<OpKind> {
     let traced = matches!(task.mix, Mix::Traced(TracedKinds { syncs: true, .. }));
     let syncs = task.durability.sync.is_some() || task.durability.end_sync.is_some() || traced;
     kinds.extend(syncs.then_some(OpKind::Sync));
-    let mut rules = task.durability.sync.iter().chain(&task.durability.also);
-    kinds.extend(rules.any(|rule| rule.every == 1).then_some(OpKind::Commit));
+    kinds.extend(task.durability.commits().then_some(OpKind::Commit));
     kinds
 }

@@ -183,7 +183,7 @@ fn validate_files(task: &FileTask, target: &FilesTarget) -> Result<(), EngineErr
 
 fn validate_sync(task: &FileTask) -> Result<(), EngineError> {
     let refuse = |reason: &str| refuse(task, reason);
-    let rules = || task.durability.sync.iter().chain(&task.durability.also);
+    let rules = || task.durability.rules();
     if !task.durability.also.is_empty() && task.durability.sync.is_none() {
         return refuse("`durability.also` needs `durability.sync`: name the first of its rules `sync`");
     }

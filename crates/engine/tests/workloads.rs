@@ -186,28 +186,6 @@ fn a_sync_follows_every_so_many_writes_by_any_method() {
     }
 }
 
-/// Of syncs that are due after the same write the first one takes place.
-#[test]
-fn several_kinds_of_sync_follow_their_own_numbers_of_writes() {
-    for backend in [BackendKind::Sync, BackendKind::Libaio] {
-        let mut place = Fixture::new();
-        let path = place.existing(0);
-        let mut task = on(&path, backend, Mix::Write);
-        (task.workers, task.concurrency) = (1, 1);
-        task.durability.sync = Some(SyncRule { every: 8, method: SyncMethod::Fsync });
-        task.durability.also = vec![SyncRule { every: 3, method: SyncMethod::Fdatasync }];
-        let outcome = place.run(&task).unwrap();
-        assert_eq!(outcome.errors, []);
-        let both = BLOCKS / 8 + BLOCKS / 3 - BLOCKS / 24;
-        assert_eq!(done(&place.events, OpKind::Sync).0, both, "{backend:?}");
-    }
-    let mut place = Fixture::new();
-    let path = place.existing(0);
-    let mut task = on(&path, BackendKind::Sync, Mix::Write);
-    task.durability.also = vec![SyncRule::fdatasync(3)];
-    assert!(place.run(&task).unwrap_err().to_string().contains("durability.sync"));
-}
-
 #[test]
 fn linked_syncs_are_submitted_with_their_writes() {
     if let Err(error) = iolite_sys::ring::available() {

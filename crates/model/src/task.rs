@@ -132,8 +132,8 @@ pub struct Start {
 pub struct WriteDurability {
     /// A sync after every N writes.
     pub sync: Option<SyncRule>,
-    /// Further syncs, each after its own number of writes. If several are due after the same write, only the first one takes
-    /// place.
+    /// Further syncs, each after its own number of writes. If several are due after the same write, only the strongest method is
+    /// executed (syncfs, fsync, fdatasync, sync_file_range in this order).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<SyncRule>,
     /// A sync at the end, within the measured time.
@@ -143,6 +143,16 @@ pub struct WriteDurability {
 }
 
 impl WriteDurability {
+    /// All rules of syncs after so many writes.
+    pub fn rules(&self) -> impl Iterator<Item = &SyncRule> {
+        self.sync.iter().chain(&self.also)
+    }
+
+    /// Whether each write is synced on its own: write and sync together are a commit.
+    pub fn commits(&self) -> bool {
+        self.rules().any(|rule| rule.every == 1)
+    }
+
     /// A sync after every so many writes, and nothing else.
     pub const fn synced(rule: SyncRule) -> WriteDurability {
         WriteDurability { sync: Some(rule), also: Vec::new(), end_sync: None, open: None }
@@ -251,6 +261,19 @@ pub enum SyncMethod {
     FileRange,
     /// syncfs: everything that was written to the file system, by other programs too.
     FileSystem,
+}
+
+impl SyncMethod {
+    /// The one of two that makes more durable.
+    pub fn stronger(self, other: SyncMethod) -> SyncMethod {
+        let strength = |method| match method {
+            SyncMethod::FileRange => 0,
+            SyncMethod::Fdatasync => 1,
+            SyncMethod::Fsync => 2,
+            SyncMethod::FileSystem => 3,
+        };
+        if strength(other) > strength(self) { other } else { self }
+    }
 }
 
 /// A sync after every N writes of a worker.
@@ -497,6 +520,22 @@ impl Mix {
                     | Mix::TrimPercent(1..)
                     | Mix::ReadTrimPercent { trims: 1.., .. }
             ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_syncs_the_stronger_one_includes_the_other() {
+        let methods =
+            [SyncMethod::FileRange, SyncMethod::Fdatasync, SyncMethod::Fsync, SyncMethod::FileSystem];
+        for (place, weak) in methods.into_iter().enumerate() {
+            for strong in &methods[place..] {
+                assert_eq!((weak.stronger(*strong), strong.stronger(weak)), (*strong, *strong));
+            }
         }
     }
 }

@@ -19,13 +19,7 @@ use backend::{backend, sync, sync_call};
 
 /// Whether each write is made durable at once: then the commits are what counts.
 pub(crate) fn commits(task: &Task) -> bool {
-    matches!(
-        task,
-        Task::File(FileTask {
-            durability: WriteDurability { sync: Some(SyncRule { every: 1, .. }), .. },
-            ..
-        })
-    )
+    matches!(task, Task::File(task) if task.durability.commits())
 }
 
 /// What a kind is called beside others in the same phase.
@@ -598,6 +592,24 @@ mod tests {
     fn rendered(task: FileTask) -> String {
         let task = Task::File(task);
         [does(&task), way(&task).unwrap(), load(&task), extent(&task)].join("\n")
+    }
+
+    #[test]
+    fn each_write_is_a_commit_whichever_rule_says_so() {
+        let of = |every, also| WriteDurability {
+            also,
+            ..WriteDurability::synced(SyncRule { every, method: SyncMethod::Fsync })
+        };
+        for (durability, expected) in [
+            (WriteDurability::default(), false),
+            (of(1, vec![]), true),
+            (of(2, vec![]), false),
+            (of(2, vec![SyncRule::fdatasync(3)]), false),
+            (of(2, vec![SyncRule::fdatasync(3), SyncRule::fdatasync(1)]), true),
+        ] {
+            let task = Task::File(FileTask { durability, ..FileTask::default() });
+            assert_eq!(commits(&task), expected, "{task:?}");
+        }
     }
 
     #[test]
