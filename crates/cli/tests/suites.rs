@@ -327,12 +327,19 @@ fn a_purge_that_the_device_lacks_ends_the_run_with_the_remedy() {
     let Some(device) = Loop::new(&place, 64 << 20) else { return };
     let name = device.0.as_str();
     let asked = ["pts", name, "--allow-overwrite", name, "--scale", "0.0001", "--tests", "composite"];
-    for purge in ["secure-discard", "format", "sanitize"] {
+    let output = suite(&place, &[&asked[..], &["--purge", "secure-discard"]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let error = stderr(&output);
+    assert!(error.contains("by secure-discard; specify another --purge"), "{error}");
+    // What would erase the drive beneath is refused before anything starts.
+    let runs = place.ask::<i64>("SELECT count(*) FROM run");
+    for purge in ["format", "sanitize"] {
         let output = suite(&place, &[&asked[..], &["--purge", purge]].concat());
-        assert_eq!(output.status.code(), Some(1), "{purge}: {}", stderr(&output));
+        assert_eq!(output.status.code(), Some(2), "{purge}: {}", stderr(&output));
         let error = stderr(&output);
-        assert!(error.contains(&format!("by {purge}; specify another --purge")), "{purge}: {error}");
+        assert!(error.contains("specify the drive itself instead of a partition or volume"), "{error}");
     }
+    assert_eq!(place.ask::<i64>("SELECT count(*) FROM run"), runs);
     let output = suite(&place, &[&asked[..], &["--purge", "none", "--max-rounds", "5", "--json"]].concat());
     let document = json(&output);
     assert_eq!(document["sections"][0]["purged"].as_bool(), Some(false));
@@ -364,6 +371,7 @@ fn a_hard_disk_is_measured_by_zones() {
     );
     let text = String::from_utf8(suite_results(&place, &["show", "latest"]).stdout).unwrap();
     assert!(text.contains("middle") && !text.contains("erase it with its own command"), "{text}");
+    assert!(text.contains("; not purged") && !text.contains("purged by"), "{text}");
     let output = suite(&place, &[&asked[..], &["--zones", "9"]].concat());
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("specify fewer --zones"), "{}", stderr(&output));

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, bail};
-use iolite_engine::Control;
-use iolite_model::{Bytes, Concluded, Nanos, PtsPurge, PtsPurged};
+use anyhow::bail;
+use iolite_engine::{Control, EngineError};
+use iolite_model::{Bytes, Concluded, Nanos, PtsPurge, PtsPurged, Warning};
 use iolite_suites::{Pts, PtsPreparation};
 use iolite_sys::{device, nvme, trim};
 
@@ -31,9 +31,10 @@ impl<'c> DevicePurge<'c> {
 
     fn purge(&self, session: &mut Session<'_>, purge: PtsPurge) -> anyhow::Result<()> {
         let file = session.scratch().open_to_overwrite(&self.target)?;
-        let whole = device::device_number(&file)?.is_some_and(|number| !device::is_partition(number));
-        if !whole && purge != PtsPurge::SecureDiscard {
-            bail!("{} is not a whole drive: only drives have this command", self.target.display());
+        // Once more than before the start: a command that gets to another drive erases that.
+        let is_namespace = device::device_number(&file)?.is_some_and(device::is_nvme_namespace);
+        if !is_namespace && matches!(purge, PtsPurge::Format | PtsPurge::Sanitize) {
+            bail!("{} is not an NVMe drive itself: only these have this command", self.target.display());
         }
         let interrupted = || self.control.interrupted();
         match purge {
@@ -47,7 +48,7 @@ impl<'c> DevicePurge<'c> {
                     offset += length;
                 }
                 if offset < self.span.0 {
-                    bail!("interrupted");
+                    return Err(EngineError::Interrupted.into());
                 }
             }
         }
@@ -64,15 +65,66 @@ impl Environment<Pts> for DevicePurge<'_> {
     ) -> anyhow::Result<()> {
         let PtsPreparation { section, purge } = preparation;
         let start = Instant::now();
-        self.purge(session, purge).with_context(|| {
-            format!(
-                "cannot purge {} by {}; specify another --purge, or `none` and erase it with its own command before",
-                self.target.display(),
-                purge.name()
-            )
-        })?;
+        if let Err(error) = self.purge(session, purge) {
+            if self.control.interrupted() {
+                still_going_on(purge).into_iter().for_each(|warning| session.warn(warning));
+            }
+            return Err(failure(error, &self.target, purge, self.control.interrupted()));
+        }
         let took = Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
         session.conclude(Concluded::of(&PtsPurged { section: section.name(), purge, took }));
         Ok(())
+    }
+}
+
+/// Why a purge did not come to its end: the user's interruption is no failure.
+fn failure(error: anyhow::Error, target: &Path, purge: PtsPurge, interrupted: bool) -> anyhow::Error {
+    if interrupted {
+        return EngineError::Interrupted.into();
+    }
+    error.context(format!(
+        "cannot purge {} by {}; specify another --purge, or `none` and erase it with its own command before",
+        target.display(),
+        purge.name()
+    ))
+}
+
+/// What the drive does after an interruption.
+fn still_going_on(purge: PtsPurge) -> Option<Warning> {
+    (purge == PtsPurge::Sanitize).then(|| Warning::LeftOut {
+        what: "the wait for the end of the sanitize".to_owned(),
+        why: "the run was interrupted; if the sanitize has begun, the drive continues it by itself (`nvme sanitize-log` shows its \
+              progress)"
+            .to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use iolite_model::Ending;
+
+    use super::*;
+    use crate::ending;
+
+    #[test]
+    fn an_interrupted_purge_is_no_failure() {
+        let flag = Arc::new(AtomicBool::new(false));
+        let control = Control::new(flag.clone());
+        let ended = || {
+            let error = io::Error::from(io::ErrorKind::Interrupted).into();
+            let failure = failure(error, Path::new("/dev/x"), PtsPurge::Sanitize, control.interrupted());
+            ending(Some(failure), &control)
+        };
+        let Ending::Failed(reason) = ended() else { panic!("nobody has interrupted it") };
+        assert!(reason.contains("cannot purge /dev/x by sanitize; specify another --purge"), "{reason}");
+        flag.store(true, Ordering::Relaxed);
+        assert_eq!(ended(), Ending::Interrupted);
+        let warning = still_going_on(PtsPurge::Sanitize).unwrap().to_string();
+        assert!(warning.contains("the drive continues it by itself"), "{warning}");
+        assert_eq!(still_going_on(PtsPurge::SecureDiscard), None);
     }
 }

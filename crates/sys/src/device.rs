@@ -186,9 +186,19 @@ pub fn discards(number: Number) -> bool {
     queue(number, "discard_max_bytes").is_some_and(|largest| largest > 0)
 }
 
-/// Whether it is a partition of a disk.
-pub fn is_partition(number: Number) -> bool {
-    sys_directory(number).is_ok_and(|directory| directory.join("partition").exists())
+/// Whether it is a namespace of an NVMe drive itself: no partition of it, and nothing that rests on it. Device mapper passes admin
+/// commands of a device with a single target on to the drive beneath, so that whoever sends one has to know this before.
+pub fn is_nvme_namespace(number: Number) -> bool {
+    sys_directory(number).is_ok_and(|directory| is_namespace(&directory))
+}
+
+/// By the device's directory in /sys: its bus, and what it must not have.
+fn is_namespace(directory: &Path) -> bool {
+    let bus = fs::read_link(directory.join("device/subsystem")).unwrap_or_default();
+    let is_nvme = bus.file_name().is_some_and(|bus| bus == "nvme" || bus == "nvme-subsystem");
+    let is_part = ["partition", "dm", "md", "loop"].iter().any(|mark| directory.join(mark).exists());
+    let rests = fs::read_dir(directory.join("slaves")).is_ok_and(|mut slaves| slaves.next().is_some());
+    is_nvme && !is_part && !rests
 }
 
 /// Whether completions of this file's device can be polled for; `None` where that is not reported, as with file systems over
@@ -409,6 +419,31 @@ mod tests {
     fn parts() -> Vec<Part> {
         let part = |name: &str, number| Part { name: name.to_owned(), number, directory: PathBuf::new() };
         vec![part("sda", (8, 0)), part("sda1", (8, 1))]
+    }
+
+    #[test]
+    fn only_an_nvme_drive_itself_is_its_namespace() {
+        let root = tempfile::tempdir().unwrap();
+        let device = |name: &str, bus: Option<&str>, marks: &[&str]| {
+            let directory = root.path().join(name);
+            fs::create_dir_all(directory.join("device")).unwrap();
+            for mark in marks {
+                fs::create_dir_all(directory.join(mark)).unwrap();
+            }
+            if let Some(bus) = bus {
+                std::os::unix::fs::symlink(format!("/sys/bus/{bus}"), directory.join("device/subsystem"))
+                    .unwrap();
+            }
+            is_namespace(&directory)
+        };
+        assert!(device("nvme0n1", Some("nvme"), &["slaves", "queue"]));
+        assert!(device("nvme1n1", Some("nvme-subsystem"), &[]));
+        assert!(!device("nvme0n1p1", None, &["partition"]));
+        // The kernel would pass the command on to the drive beneath.
+        assert!(!device("dm-0", None, &["dm", "slaves/nvme0n1"]));
+        assert!(!device("nvme2n1", Some("nvme"), &["slaves/nvme0n1"]));
+        assert!(!device("sda", Some("scsi"), &["queue"]));
+        assert!(!is_namespace(&root.path().join("none")));
     }
 
     #[test]

@@ -116,6 +116,13 @@ fn terms(args: &PtsArgs, found: &InspectedTarget) -> Result<PtsTerms, UsageError
     if by_command && !found.is_device {
         return Err(refused(&"this --purge is a command of a device: specify a device, or --purge discard"));
     }
+    // It would erase the whole drive beneath a partition or volume.
+    let is_of_nvme = matches!(terms.purge, Some(PtsPurge::Format | PtsPurge::Sanitize));
+    if is_of_nvme && !found.is_namespace {
+        let text = "this --purge is a command of an NVMe drive, which would erase all of it: specify the drive itself instead of a \
+                    partition or volume; other drives: --purge discard or secure-discard";
+        return Err(refused(&text));
+    }
     Ok(terms)
 }
 

@@ -18,6 +18,8 @@ pub(super) struct InspectedTarget {
     pub(super) target: PtsTarget,
     pub(super) direct: bool,
     pub(super) is_device: bool,
+    /// Whether it is a namespace of an NVMe drive itself.
+    pub(super) is_namespace: bool,
     /// Bytes that have blocks; of a device all.
     allocated: Bytes,
 }
@@ -65,6 +67,7 @@ impl InspectedTarget {
         };
         let allocated =
             if is_device { size } else { Bytes(metadata.blocks().saturating_mul(ALLOCATION_UNIT)) };
-        Ok(InspectedTarget { target, direct, is_device, allocated })
+        let is_namespace = number.is_some_and(device::is_nvme_namespace);
+        Ok(InspectedTarget { target, direct, is_device, is_namespace, allocated })
     }
 }

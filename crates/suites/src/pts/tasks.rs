@@ -79,6 +79,8 @@ pub(super) fn cell(terms: &PtsTerms, section: PtsSection, cell: PtsCell, access:
     let test = section.test;
     let demand = match test {
         PtsTest::Latency => PtsDemand { threads: 1, depth: 1 },
+        // One thread: several would each have a part of the zone, between which a hard disk would seek.
+        PtsTest::ZoneThroughput => PtsDemand { threads: 1, depth: usual(terms).outstanding() },
         _ => cell.demand.unwrap_or(usual(terms)),
     };
     let target = if test.is_by_zone() {

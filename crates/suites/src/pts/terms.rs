@@ -154,6 +154,7 @@ pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms,
     demand.sort_unstable();
     demand.dedup();
     demand.reverse();
+    let purge = purge(&request, target)?.filter(|_| tests.iter().any(|test| test.is_purged()));
     let terms = PtsTerms {
         target: target.path.clone(),
         class: request.class,
@@ -170,7 +171,7 @@ pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms,
         depth: request.depth,
         demand,
         zones: request.zones.unwrap_or(ZONES),
-        purge: purge(&request, target)?,
+        purge,
         write_cache: match request.write_cache {
             PtsWriteCacheRequest::OfClass => request.class.and_then(PtsClass::write_cache),
             PtsWriteCacheRequest::Unchanged => None,
@@ -315,6 +316,7 @@ mod tests {
         assert_eq!((enterprise.span, enterprise.write_cache), (Bytes(4 << 30), Some(false)));
         assert_eq!((client.span, client.write_cache), (Bytes(3 << 30), Some(true)));
         assert_eq!((client.precondition(), client.saturated()), (Bytes(8 << 30), Bytes(16 << 30)));
+        assert_eq!((disk.purge, client.purge), (None, Some(PtsPurge::Discard)));
         assert_eq!((disk.tests, disk.write_cache), (vec![PtsTest::ZoneIops, PtsTest::ZoneThroughput], None));
         // What is asked for comes before the class.
         let asked = PtsRequest {

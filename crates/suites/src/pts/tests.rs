@@ -325,6 +325,16 @@ fn zones_are_measured_once_each_without_purge_and_steady_state() {
 }
 
 #[test]
+fn the_throughput_of_a_zone_is_that_of_one_thread_with_the_whole_queue() {
+    let terms = PtsTerms { threads: 2, depth: 16, ..terms(&[PtsTest::ZoneIops, PtsTest::ZoneThroughput]) };
+    let (run, _) = simulated(&terms, nothing_yet(), |_| 100);
+    let load = |phase: &PhaseResult| (file(&phase.info.task).workers, file(&phase.info.task).concurrency);
+    let (first, last) = (run.phases.first().unwrap(), run.phases.last().unwrap());
+    assert_eq!((load(first), load(last)), ((2, 32), (1, 32)));
+    assert_eq!(file(&last.info.task).access, Access::Sequential);
+}
+
+#[test]
 fn a_purge_by_a_command_of_the_device_is_asked_for_once() {
     let terms = PtsTerms { purge: Some(PtsPurge::Format), ..terms(&[PtsTest::Composite]) };
     let mut pts = Pts::new(terms.clone(), ACCESS);

@@ -18,6 +18,7 @@ const SANITIZE: u8 = 0x84;
 const OF_NAMESPACE: u32 = 0;
 const OF_CONTROLLER: u32 = 1;
 const ACTIVE_NAMESPACES: u32 = 2;
+const ALLOCATED_NAMESPACES: u32 = 0x10;
 const IDENTIFY_DATA: usize = 4096;
 
 /// Secure Erase Settings of Format: the user data is erased.
@@ -45,7 +46,7 @@ const POLL: Duration = Duration::from_secs(1);
 pub fn format(file: &File) -> io::Result<()> {
     let namespace = namespace(file)?;
     let controller = identify(file, 0, OF_CONTROLLER)?;
-    if formats_all(&controller) && others(file, namespace)? {
+    if formats_all(&controller) && others(file, namespace, &controller)? {
         return Err(io::Error::other(
             "a format would erase all namespaces of the drive, and it has others: erase them with nvme-cli if that is intended",
         ));
@@ -70,12 +71,13 @@ pub fn format(file: &File) -> io::Result<()> {
 /// erased too.
 pub fn sanitize(file: &File, interrupted: &dyn Fn() -> bool) -> io::Result<()> {
     let namespace = namespace(file)?;
-    if others(file, namespace)? {
+    let controller = identify(file, 0, OF_CONTROLLER)?;
+    if others(file, namespace, &controller)? {
         return Err(io::Error::other(
             "a sanitize would erase all namespaces of the drive, and it has others: erase them with nvme-cli if that is intended",
         ));
     }
-    let action = sanitize_action(&identify(file, 0, OF_CONTROLLER)?)
+    let action = sanitize_action(&controller)
         .ok_or_else(|| io::Error::other("the drive supports neither block erase nor crypto erase"))?;
     let command = Command { opcode: SANITIZE, cdw10: action, timeout_ms: TIMEOUT_MS, ..Command::default() };
     submit(file, command, &mut [], "to sanitize")?;
@@ -126,13 +128,33 @@ fn identify(file: &File, namespace: u32, what: u32) -> io::Result<Vec<u8>> {
     Ok(data)
 }
 
-/// Whether the drive has other active namespaces.
-fn others(file: &File, namespace: u32) -> io::Result<bool> {
-    Ok(active(&identify(file, 0, ACTIVE_NAMESPACES)?).any(|other| other != namespace))
+/// Whether the drive has other namespaces, be they attached to this controller or not.
+///
+/// # Errors
+/// The drive refuses to list them, or cannot list those of its other controllers.
+fn others(file: &File, namespace: u32, controller: &[u8]) -> io::Result<bool> {
+    let list = list_of_all(controller).ok_or_else(|| {
+        io::Error::other(
+            "the drive has several controllers and no list of the namespaces of all of them, which would be erased too: erase it with \
+             nvme-cli if that is intended",
+        )
+    })?;
+    Ok(listed(&identify(file, 0, list)?).any(|other| other != namespace))
 }
 
-/// The active namespaces of a list of them, which ends with 0.
-fn active(list: &[u8]) -> impl Iterator<Item = u32> + '_ {
+/// Which list has all namespaces of the drive: the allocated ones, where the controller manages namespaces (OACS, bytes 256 and 257,
+/// bit 3); otherwise the active ones of the only controller. `None` where there may be other controllers (CMIC, byte 76, bit 1), whose
+/// namespaces are in no list.
+fn list_of_all(controller: &[u8]) -> Option<u32> {
+    let has = |at: usize, bit: u8| controller.get(at).is_some_and(|byte| byte & bit != 0);
+    if has(256, 1 << 3) {
+        return Some(ALLOCATED_NAMESPACES);
+    }
+    (!has(76, 1 << 1)).then_some(ACTIVE_NAMESPACES)
+}
+
+/// The namespaces of a list, which ends with 0.
+fn listed(list: &[u8]) -> impl Iterator<Item = u32> + '_ {
     let (numbers, _) = list.as_chunks::<4>();
     numbers.iter().map(|bytes| u32::from_le_bytes(*bytes)).take_while(|number| *number != 0)
 }
@@ -185,7 +207,20 @@ mod tests {
         let mut list = [0_u8; IDENTIFY_DATA];
         list[0] = 1;
         list[4] = 7;
-        assert_eq!(active(&list).collect::<Vec<_>>(), [1, 7]);
+        assert_eq!(listed(&list).collect::<Vec<_>>(), [1, 7]);
+    }
+
+    #[test]
+    fn namespaces_that_are_not_attached_here_are_listed_too_or_the_drive_is_not_erased() {
+        let mut controller = [0_u8; IDENTIFY_DATA];
+        assert_eq!(list_of_all(&controller), Some(ACTIVE_NAMESPACES));
+        // Several ports of one controller are no other controllers.
+        controller[76] = 0b01;
+        assert_eq!(list_of_all(&controller), Some(ACTIVE_NAMESPACES));
+        controller[76] = 0b11;
+        assert_eq!(list_of_all(&controller), None);
+        controller[256] = 1 << 3;
+        assert_eq!(list_of_all(&controller), Some(ALLOCATED_NAMESPACES));
     }
 
     #[test]
