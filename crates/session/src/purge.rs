@@ -77,7 +77,7 @@ impl Environment<Pts> for DevicePurge<'_> {
     }
 }
 
-/// Why a purge did not come to its end: the user's interruption is no failure.
+/// Why a purge has not completed: the user's interruption is no failure.
 fn failure(error: anyhow::Error, target: &Path, purge: PtsPurge, interrupted: bool) -> anyhow::Error {
     if interrupted {
         return EngineError::Interrupted.into();
