@@ -74,6 +74,7 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
         return refuse(&error.to_string());
     }
     validate_threads_only(task)?;
+    validate_huge_pages(task)?;
     validate_target(task)?;
     validate_sync(task)?;
     validate_backend(task)
@@ -122,6 +123,17 @@ fn validate_threads_only(task: &FileTask) -> Result<(), EngineError> {
         return refuse(task, "`watch` requires threads: remove `placement.processes` or `watch`");
     }
     Ok(())
+}
+
+/// Sizes that huge pages may have; which of them the system has is found out when buffers are made.
+fn validate_huge_pages(task: &FileTask) -> Result<(), EngineError> {
+    match task.placement.huge_pages {
+        Some(size) if !iolite_sys::buffer::is_huge_page(size.0) => refuse(
+            task,
+            "`huge_pages` must be a power of two of at least 64 KiB: use one of the sizes in /sys/kernel/mm/hugepages, such as 2 MiB",
+        ),
+        _ => Ok(()),
+    }
 }
 
 fn validate_target(task: &FileTask) -> Result<(), EngineError> {
@@ -282,5 +294,27 @@ fn validate_ring(task: &FileTask, options: RingOptions) -> Result<(), EngineErro
         }
         Some(SyncRule { every: 1, method: SyncMethod::Fdatasync | SyncMethod::Fsync }) => Ok(()),
         _ => refuse("a linked sync requires a sync (fdatasync or fsync) after every write"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolite_model::{Bytes, Placement};
+
+    #[test]
+    fn huge_pages_have_a_size_that_there_is() {
+        let with = |size: u64| {
+            let placement = Placement { huge_pages: Some(Bytes(size)), ..Placement::default() };
+            validate(&FileTask { placement, ..FileTask::default() })
+        };
+        assert!(validate(&FileTask::default()).is_ok());
+        for size in [0, 1, 4096, 3 << 20, 6 << 20] {
+            let error = with(size).unwrap_err().to_string();
+            assert!(error.contains("power of two of at least 64 KiB"), "{size}: {error}");
+        }
+        for size in [64 << 10, 2 << 20, 1 << 30] {
+            assert!(with(size).is_ok(), "{size}");
+        }
     }
 }

@@ -328,7 +328,7 @@ pub struct Placement {
     /// Name of the control group that the workers join, in the hierarchy of the controller blkio (or io, version 2); it must exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_group: Option<String>,
-    /// Size of the huge pages of the buffers, a power of two; the system must have reserved as many.
+    /// Size of the huge pages of the buffers, a power of two of at least 64 KiB; the system must have reserved as many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub huge_pages: Option<Bytes>,
     /// The back end mmap asks the kernel for huge pages for its mapping (madvise(2), MADV_HUGEPAGE).

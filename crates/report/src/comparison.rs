@@ -1,8 +1,8 @@
 //! A comparison as text and as a JSON document.
 //!
 //! The document has `"format": "iolite-comparison/1"`; `before` and `after` (lists of run ids), `covers` (`within-runs` or
-//! `between-runs`), `pairs` (their number, where the runs of both sides alternate and each pair was compared; else null), `figures_compared`, `detect` (a share), `repeats_suggested` (per side, or null), `caveats` (list of
-//! sentences), `parts` (list: `name`, `concurrency` and `stamp` with `before` and `after` each, `figures`) and `failed` (the
+//! `between-runs`), `pairs` (their number, if all parts were compared in as many pairs; else null), `figures_compared`, `detect` (a share), `repeats_suggested` (per side, or null), `caveats` (list of
+//! sentences), `parts` (list: `name`, `concurrency` and `stamp` with `before` and `after` each, `pairs` (number of pairs of runs that were compared; null where both sides were compared as sets), `figures`) and `failed` (the
 //! conditions of `--fail-if` that hold, a sentence each). A figure has `kind`, `figure` (`rate`, `bandwidth`, `mean`, `p50`, `p99`,
 //! `p99.9`), `before`, `after` (operations or bytes per second, nanoseconds), `ratio` (after over before) with `ratio_low` and
 //! `ratio_high` (95 % interval), `p`, `smallest_detectable` (a share; null where it is unknown) and `finding` (`better`, `worse`,
@@ -140,9 +140,7 @@ pub(crate) fn answered(comparison: &Comparison) -> (Emphasis, Vec<String>) {
                     may differ by more.";
         sentences.push(text.to_owned());
     }
-    sentences.extend(comparison.pairs.map(|pairs| {
-        format!("The runs of both sides alternate: they were compared in {pairs} pairs, each run with its neighbour in time.")
-    }));
+    sentences.extend(in_pairs(comparison));
     sentences.extend(comparison.repeats.map(|repeats| {
         format!(
             "To detect a difference of {} in rate or mean with a probability of 90 %: {repeats} runs of each side, {}",
@@ -151,6 +149,25 @@ pub(crate) fn answered(comparison: &Comparison) -> (Emphasis, Vec<String>) {
         )
     }));
     (ink, sentences)
+}
+
+/// Which runs were compared with which, where that is not all of one side with all of the other.
+fn in_pairs(comparison: &Comparison) -> Vec<String> {
+    if let Some(pairs) = comparison.pairs {
+        return vec![format!(
+            "The runs of both sides alternate: they were compared in {pairs} pairs, each run with its neighbour in time."
+        )];
+    }
+    if comparison.parts.iter().all(|part| part.pairs.is_none()) {
+        return Vec::new();
+    }
+    let each = comparison.parts.iter().map(|part| match part.pairs {
+        Some(pairs) => {
+            format!("`{}` was compared in {pairs} pairs, each run with its neighbour in time.", part.name)
+        }
+        None => format!("`{}` was compared as two sets of runs, not in pairs.", part.name),
+    });
+    each.collect()
 }
 
 fn scope(covers: Covers) -> &'static str {
@@ -182,6 +199,7 @@ fn part(part: &PartComparison) -> Value {
         "name": part.name,
         "concurrency": { "before": part.concurrency.0, "after": part.concurrency.1 },
         "stamp": { "before": part.stamps.0, "after": part.stamps.1 },
+        "pairs": part.pairs,
         "figures": part.figures.iter().map(figure).collect::<Vec<_>>(),
     })
 }
@@ -200,4 +218,44 @@ fn figure(figure: &FigureComparison) -> Value {
         "smallest_detectable": difference.detectable,
         "finding": figure.finding,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(name: &str, pairs: Option<usize>) -> PartComparison {
+        let stamp = || "device".to_owned();
+        let (name, figures) = (name.to_owned(), Vec::new());
+        PartComparison { name, concurrency: (1, 1), stamps: (stamp(), stamp()), pairs, figures }
+    }
+
+    fn with(pairs: Option<usize>, parts: Vec<PartComparison>) -> Comparison {
+        Comparison {
+            before: vec!["a".into()],
+            after: vec!["b".into()],
+            parts,
+            caveats: Vec::new(),
+            covers: Covers::BetweenRuns,
+            pairs,
+            figures: 0,
+            detect: 0.05,
+            repeats: None,
+        }
+    }
+
+    #[test]
+    fn pairs_are_claimed_only_for_the_parts_that_were_compared_in_pairs() {
+        let said = |comparison: &Comparison| answered(comparison).1[1..].join("\n");
+        let all = with(Some(6), vec![part("reads", Some(6)), part("writes", Some(6))]);
+        assert!(said(&all).contains("in 6 pairs"), "{}", said(&all));
+        assert_eq!(said(&with(None, vec![part("reads", None)])), "");
+        let mixed = with(None, vec![part("reads", Some(7)), part("writes", None)]);
+        let text = said(&mixed);
+        assert!(text.contains("`reads` was compared in 7 pairs"), "{text}");
+        assert!(text.contains("`writes` was compared as two sets"), "{text}");
+        let document = json(&mixed, &[]);
+        assert_eq!((&document["pairs"], &document["parts"][0]["pairs"]), (&Value::Null, &json!(7)));
+        assert_eq!(document["parts"][1]["pairs"], Value::Null);
+    }
 }

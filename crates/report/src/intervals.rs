@@ -1,12 +1,13 @@
 //! The intervals of runs as one table in Apache Parquet (<https://parquet.apache.org/docs/file-format/>), for programs that compute with
-//! them: a row per run, phase, interval and kind of operation.
+//! them: a row per run, phase, interval and kind of operation of the phase, also for intervals in which no operation of the kind ended, so
+//! that sums over rows include stalls.
 //!
 //! Columns: `run`, `run_started` (timestamp, UTC), `host`, `directory`, `phase` (from 0), `name`, `concurrency`, `stage` (`ramp`, `measured`,
 //! `drain`), `started` (timestamp: start of the interval), `start_ns` (since the start of the phase), `seconds` (length), `kind`, `operations`,
 //! `errors`, `bytes`, `iops`, `bytes_per_second`, `mean_ns`, `p50_ns`, `p99_ns`, `p99_9_ns`, `max_ns`. Times are response times. A percentile
 //! for which the interval has too few operations is null, and so are mean and maximum without operations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, GzipLevel};
@@ -191,6 +192,7 @@ fn rows(events: &[Event]) -> Result<Vec<Row<'_>>, IntervalsError> {
     let mut phases: BTreeMap<u32, (&PhaseInfo, Option<Nanos>)> = BTreeMap::new();
     let mut all: BTreeMap<Key, Sums> = BTreeMap::new();
     let mut run = None;
+    let mut lengths: BTreeMap<(u32, Nanos, Stage), Nanos> = BTreeMap::new();
     for event in events {
         match event {
             Event::RunStarted(info) => run = Some(&**info),
@@ -200,18 +202,36 @@ fn rows(events: &[Event]) -> Result<Vec<Row<'_>>, IntervalsError> {
             Event::PhaseReleased(release) => {
                 phases.entry(release.phase).and_modify(|phase| phase.1 = Some(release.at_unix));
             }
-            Event::Interval(interval) => add(&mut all, interval).map_err(|cause| {
-                let run = run.map(|info| info.id.0.clone()).unwrap_or_default();
-                IntervalsError::Histogram { run, cause }
-            })?,
+            Event::Interval(interval) => {
+                add(&mut all, interval).map_err(|cause| {
+                    let run = run.map(|info| info.id.0.clone()).unwrap_or_default();
+                    IntervalsError::Histogram { run, cause }
+                })?;
+                let length = lengths.entry((interval.phase, interval.start, interval.stage)).or_default();
+                *length = (*length).max(interval.length);
+            }
             _ => {}
         }
     }
+    fill(&mut all, &lengths);
     let row = |(key, sums): (Key, Sums)| {
         let (phase, released) = *phases.get(&key.phase)?;
         Some(Row { info: run?, phase, released, key, sums })
     };
     Ok(all.into_iter().filter_map(row).collect())
+}
+
+/// Rows without operations: an interval has one for every kind of its phase. What is not in a row would not count in means over rows.
+fn fill(all: &mut BTreeMap<Key, Sums>, lengths: &BTreeMap<(u32, Nanos, Stage), Nanos>) {
+    let mut kinds: BTreeMap<u32, BTreeSet<OpKind>> = BTreeMap::new();
+    for key in all.keys() {
+        kinds.entry(key.phase).or_default().insert(key.kind);
+    }
+    for (&(phase, start, stage), &length) in lengths {
+        for &kind in kinds.get(&phase).into_iter().flatten() {
+            all.entry(Key { phase, start, stage, kind }).or_default().length = length;
+        }
+    }
 }
 
 fn add(all: &mut BTreeMap<Key, Sums>, interval: &Interval) -> Result<(), HistogramError> {
@@ -335,6 +355,51 @@ mod tests {
         // Twenty operations have no 99th percentile, none have no mean.
         assert!(measured.get_long(place("p99_ns")).is_err());
         assert!(ramp.get_double(place("mean_ns")).is_err() && ramp.get_long(place("max_ns")).is_err());
+    }
+
+    /// Half a second of 20 operations, one in which nothing ended, and another of 20: 40 operations in 1.5 s.
+    #[test]
+    fn an_interval_without_operations_is_a_row_of_zeros_for_each_kind_of_its_phase() {
+        let half = Nanos::SECOND.0 / 2;
+        let of_kind = |kind: OpKind, event: Event| match event {
+            Event::Interval(mut interval) => {
+                interval.ops[0].kind = kind;
+                Event::Interval(interval)
+            }
+            other => other,
+        };
+        let empty = Interval {
+            phase: 3,
+            start: Nanos(half),
+            length: Nanos(half),
+            stage: Stage::Measured,
+            ops: Vec::new(),
+        };
+        let events = vec![
+            Event::RunStarted(Box::new(synthetic::run())),
+            Event::PhaseStarted(PhaseInfo {
+                index: 3,
+                task: synthetic::read("mix", 4096, 8),
+                started: Nanos(5),
+            }),
+            interval(0, &[1_000; 20], Stage::Measured),
+            Event::Interval(empty),
+            interval(2 * half, &[1_000; 20], Stage::Measured),
+            of_kind(OpKind::Write, interval(2 * half, &[1_000; 3], Stage::Measured)),
+        ];
+        let reader = read(&parquet(&[events]).unwrap());
+        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        let place = |name: &str| COLUMNS.iter().position(|column| column.name == name).unwrap();
+        for (kind, operations) in [("read", [20, 0, 20]), ("write", [0, 0, 3])] {
+            let of: Vec<_> =
+                rows.iter().filter(|row| row.get_string(place("kind")).unwrap() == kind).collect();
+            let found: Vec<i64> = of.iter().map(|row| row.get_long(place("operations")).unwrap()).collect();
+            assert_eq!(found, operations, "{kind}");
+            let seconds: f64 = of.iter().map(|row| row.get_double(place("seconds")).unwrap()).sum();
+            assert_eq!(seconds, 1.5, "{kind}");
+            assert_eq!(of[1].get_double(place("iops")).unwrap(), 0.0);
+            assert!(of[1].get_double(place("mean_ns")).is_err());
+        }
     }
 
     #[test]

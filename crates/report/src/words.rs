@@ -4,8 +4,7 @@ use iolite_model::{
     Access, Advice, Arrival, Batch, Bytes, Contents, FileTask, Fill, Flow, IoClass, IoPriority, KindLimit,
     KindRates, Lifetime, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OnError, OpKind,
     OpenSync, Overwrite, Pace, PageCache, Placement, Prioritized, PriorityShare, RatedThinkTime, Regions,
-    SizeLaw, Sizes, Start, Stop, SyncMethod, SyncRule, Target, Task, TracedKinds, Verify, WriteDurability,
-    ZoneSize,
+    SizeLaw, Sizes, Start, Stop, SyncMethod, Target, Task, TracedKinds, Verify, WriteDurability, ZoneSize,
 };
 
 use crate::styler::count;
@@ -586,7 +585,7 @@ fn priorities(shares: &[PriorityShare]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolite_model::{BackendKind, IoFlags, RingOptions};
+    use iolite_model::{BackendKind, IoFlags, RingOptions, SyncRule};
     use iolite_model::{Bandwidth, Checksum, ExistingTarget, FileTarget, Iops, WeightedSize, ZoneCycle};
 
     fn rendered(task: FileTask) -> String {

@@ -13,13 +13,21 @@ pub const ALIGNMENT: usize = 4096;
 /// Where the size of a huge page is among the flags of mmap(2): its logarithm (MAP_HUGE_SHIFT).
 const HUGE_SHIFT: u32 = 26;
 
+/// The smallest size of a huge page on any machine.
+const MIN_HUGE_PAGE: usize = 64 << 10;
+
+/// Whether huge pages may have this size on any machine: a power of two of at least 64 KiB.
+pub fn is_huge_page(size: u64) -> bool {
+    size.is_power_of_two() && size >= MIN_HUGE_PAGE as u64
+}
+
 thread_local! {
     /// Size of the huge pages that new buffers of this thread are made of; 0 for pages of the usual size.
     static HUGE_PAGE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Makes the buffers that the calling thread allocates from here on of huge pages of this size, which is a power of two; 0 for
-/// pages of the usual size.
+/// Makes the buffers that the calling thread allocates from here on of huge pages of this size, for which
+/// [`is_huge_page`] holds; 0 for pages of the usual size.
 pub fn use_huge_pages(size: usize) {
     HUGE_PAGE.set(size);
 }
@@ -59,6 +67,11 @@ impl AlignedBuffer {
     }
 
     fn of_huge_pages(layout: Layout, page: usize) -> io::Result<AlignedBuffer> {
+        // Of another size munmap(2) would refuse the length, and the memory would be lost.
+        if !is_huge_page(page as u64) {
+            let reason = format!("{page} bytes are not the size of a huge page");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        }
         let length = layout.size().checked_next_multiple_of(page).ok_or(io::ErrorKind::OutOfMemory)?;
         let size = MapFlags::from_bits_retain(page.trailing_zeros() << HUGE_SHIFT);
         let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::POPULATE | size;
@@ -142,6 +155,20 @@ mod tests {
             }
         }
         None
+    }
+
+    #[test]
+    fn sizes_that_no_huge_page_has_are_refused() {
+        for size in [1, 4096, 32 << 10, 96 << 10, 3 << 20, 6 << 20] {
+            std::thread::spawn(move || {
+                use_huge_pages(size);
+                let error = AlignedBuffer::new(4096).unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{size}: {error}");
+            })
+            .join()
+            .unwrap();
+        }
+        assert!([64 << 10, 2 << 20, 1 << 30].into_iter().all(is_huge_page));
     }
 
     /// With huge pages reserved the buffer is made of them; without, the error says how to reserve them.

@@ -22,7 +22,7 @@ Examples:
       iolite results compare --before base --after new --fail-if 'p99 > +10%' --fail-if 'read rate < 5000'
 
 With several runs per side, a difference is significant if it exceeds the variation between runs. With one run per side, \
-the intervals cover only the variation within these runs. Runs of both sides that alternate in time, five of each or more, are \
+the intervals cover only the variation within these runs. Runs of both sides that alternate in time in varying order, five of each or more, are \
 compared in pairs, so that a slow change of the host is not taken for a difference. docs/statistics.md describes the method.";
 
 /// `iolite results compare` as typed.

@@ -1,11 +1,13 @@
 //! The figures of a run, and which of two runs belong together.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use iolite_model::{Bandwidth, Iops, Layer, Nanos, OpKind, Quantile, Task};
 use iolite_stats::{Difference, Direction, Estimate, PhaseResult};
 use serde::{Deserialize, Serialize};
 
+use super::order::{MIN_PAIRS, Pair, fixed};
 use super::settings::settings;
 use super::{FigureComparison, Finding, PartComparison};
 
@@ -110,7 +112,7 @@ pub(super) struct Part {
     ordinal: usize,
     pub(super) phase: PhaseResult,
     /// The pair that its run is one of, where the runs of both sides alternate.
-    pub(super) pair: Option<usize>,
+    pub(super) pair: Option<Pair>,
 }
 
 impl Part {
@@ -243,42 +245,74 @@ pub(super) fn left_out(before: &[Vec<Part>], after: &[Vec<Part>], matched: &[Mat
     said.map(|(side, names)| format!("Only the runs {side} have {names}.")).collect()
 }
 
-/// The figures of a part.
-pub(super) fn compared(matched: &Matched<'_>) -> PartComparison {
+/// The figures of a part, and what there is to say of how its runs were compared.
+pub(super) fn compared(matched: &Matched<'_>) -> (PartComparison, Option<String>) {
     let (before, after) = (matched.before[0], matched.after[0]);
+    let (sides, caveat) = sides(matched);
     let kinds = OpKind::all().filter(|&kind| {
         let has = |part: &&Part| part.phase.totals.operations(kind) > 0;
-        matched.before.iter().all(has) && matched.after.iter().all(has)
+        sides.before.iter().all(has) && sides.after.iter().all(has)
     });
     let figures = kinds.flat_map(|kind| Figure::ALL.map(|figure| (kind, figure)));
-    let figures = figures.filter_map(|(kind, figure)| compared_figure(matched, kind, figure));
+    let figures = figures.filter_map(|(kind, figure)| compared_figure(&sides, kind, figure));
     let stamp = |part: &Part| part.phase.end.cache.stamp().to_string();
-    PartComparison {
+    let part = PartComparison {
         name: title(before, after),
         concurrency: (before.concurrency, after.concurrency),
         stamps: (stamp(before), stamp(after)),
+        pairs: sides.in_pairs.then_some(sides.before.len()),
         figures: figures.collect(),
-    }
+    };
+    (part, caveat)
 }
 
-fn compared_figure(matched: &Matched<'_>, kind: OpKind, figure: Figure) -> Option<FigureComparison> {
+fn compared_figure(sides: &Sides<'_>, kind: OpKind, figure: Figure) -> Option<FigureComparison> {
     let of =
         |side: &[&Part]| side.iter().map(|part| figure.of(&part.phase, kind)).collect::<Option<Vec<_>>>();
-    let difference = match in_pairs(matched) {
-        Some((before, after)) => Difference::of_pairs(&of(&before)?, &of(&after)?)?,
-        None => Difference::of(&of(&matched.before)?, &of(&matched.after)?)?,
-    };
+    let (before, after) = (of(&sides.before)?, of(&sides.after)?);
+    let test = if sides.in_pairs { Difference::of_pairs } else { Difference::of };
+    let difference = test(&before, &after)?;
     Some(FigureComparison { kind, figure, difference, finding: Finding::NoDifferenceShown })
 }
 
-/// Both sides in the order of their pairs; `None` where the runs are no pairs, or one of a pair lacks the part.
-fn in_pairs<'a>(matched: &Matched<'a>) -> Option<(Vec<&'a Part>, Vec<&'a Part>)> {
-    let sorted = |side: &[&'a Part]| {
-        let mut side = side.to_vec();
-        side.sort_by_key(|part| part.pair);
-        side
+/// The runs of a part that are compared.
+struct Sides<'a> {
+    before: Vec<&'a Part>,
+    after: Vec<&'a Part>,
+    /// Whether those at the same place are a pair.
+    in_pairs: bool,
+}
+
+/// The runs of a part: in pairs where the runs of both sides are pairs, enough of these have the part on both sides, and the order
+/// within them varies; otherwise two sets. And why they are not what the order of the runs would let expect.
+fn sides<'a>(matched: &Matched<'a>) -> (Sides<'a>, Option<String>) {
+    let sets = || Sides { before: matched.before.clone(), after: matched.after.clone(), in_pairs: false };
+    let by_pair = |side: &[&'a Part]| {
+        side.iter().map(|part| Some((part.pair?, *part))).collect::<Option<BTreeMap<Pair, &'a Part>>>()
     };
-    let (before, after) = (sorted(&matched.before), sorted(&matched.after));
-    let pairs = |side: &[&Part]| side.iter().map(|part| part.pair).collect::<Option<Vec<usize>>>();
-    (pairs(&before)? == pairs(&after)?).then_some((before, after))
+    let (Some(before), Some(after)) = (by_pair(&matched.before), by_pair(&matched.after)) else {
+        return (sets(), None);
+    };
+    let name = title(matched.before[0], matched.after[0]);
+    let complete: Vec<Pair> = before.keys().filter(|pair| after.contains_key(pair)).copied().collect();
+    if complete.len() < MIN_PAIRS {
+        let count = complete.len();
+        let caveat = format!(
+            "`{name}`: only {count} pairs of runs have it on both sides, and a comparison in pairs needs {MIN_PAIRS}: its runs are \
+             compared as two sets."
+        );
+        return (sets(), Some(caveat));
+    }
+    if let Some(caveat) = fixed(&complete) {
+        return (sets(), Some(caveat));
+    }
+    let single = before.len() + after.len() - 2 * complete.len();
+    let caveat = (single > 0).then(|| {
+        let runs = if single == 1 { "1 run is" } else { &format!("{single} runs are") };
+        format!("`{name}`: {runs} left out, because the other run of the pair does not have it.")
+    });
+    let of = |side: &BTreeMap<Pair, &'a Part>| {
+        complete.iter().filter_map(|pair| side.get(pair).copied()).collect()
+    };
+    (Sides { before: of(&before), after: of(&after), in_pairs: true }, caveat)
 }

@@ -36,7 +36,7 @@ pub struct Comparison {
     pub caveats: Vec<String>,
     /// What the intervals cover.
     pub covers: Covers,
-    /// Number of pairs, where the runs of both sides alternate in time: then each pair is compared.
+    /// Number of pairs, where all parts were compared in as many.
     pub pairs: Option<usize>,
     /// Number of figures compared; which differences are shown allows for it.
     pub figures: usize,
@@ -55,6 +55,8 @@ pub struct PartComparison {
     pub concurrency: (u32, u32),
     /// Cache stamps, before and after.
     pub stamps: (String, String),
+    /// Number of pairs of runs that were compared, each run with its neighbour in time; `None` where the sides were compared as sets.
+    pub pairs: Option<usize>,
     /// The figures.
     pub figures: Vec<FigureComparison>,
 }
@@ -112,7 +114,8 @@ impl Comparison {
     /// Compares the runs before with the runs after. `detect` is the difference that repeats are suggested for, as a share.
     ///
     /// Where the runs of both sides alternate in time, each run is compared with its neighbour, so that a level that moves on from run to
-    /// run is in both.
+    /// run is in both; but not where one side came first in nearly all pairs, because a steady trend then is a difference. Of each part,
+    /// the pairs count that have it on both sides.
     ///
     /// Parts are matched by the task's name and its concurrency; where none match and both sides have the same number, by
     /// their place. Several phases of a run that do the same count as one measurement.
@@ -129,9 +132,9 @@ impl Comparison {
         let parts = |runs: &[&Run]| runs.iter().map(|run| parts_of(run)).collect::<Result<Vec<_>, _>>();
         let (mut before_parts, mut after_parts) = (parts(before)?, parts(after)?);
         let pairs = order::pairs(before, after);
-        for (number, (one, other)) in pairs.iter().flatten().enumerate() {
-            let both = before_parts[*one].iter_mut().chain(&mut after_parts[*other]);
-            both.for_each(|part| part.pair = Some(number));
+        for (one, other, pair) in pairs.into_iter().flatten() {
+            let both = before_parts[one].iter_mut().chain(&mut after_parts[other]);
+            both.for_each(|part| part.pair = Some(pair));
         }
         let matched = figures::matched(&before_parts, &after_parts);
         if matched.is_empty() {
@@ -143,15 +146,24 @@ impl Comparison {
         caveats.extend(order::one_after_the_other(before, after));
         caveats.extend(matched.iter().flat_map(circumstances::of_part));
         caveats.extend(figures::left_out(&before_parts, &after_parts, &matched));
-        let parts = matched.iter().map(figures::compared).filter(|part| !part.figures.is_empty());
+        let compared = matched.iter().map(figures::compared).filter(|(part, _)| !part.figures.is_empty());
+        let (parts, of_pairs): (Vec<PartComparison>, Vec<Option<String>>) = compared.unzip();
+        for caveat in of_pairs.into_iter().flatten() {
+            // What is so for all parts is said once.
+            if !caveats.contains(&caveat) {
+                caveats.push(caveat);
+            }
+        }
+        let pairs = parts.first().and_then(|first| first.pairs);
+        let pairs = pairs.filter(|_| parts.iter().all(|part| part.pairs == pairs));
         let ids = |runs: &[&Run]| runs.iter().map(|run| run.info.id.0.clone()).collect();
         Ok(concluded(Comparison {
             before: ids(before),
             after: ids(after),
-            parts: parts.collect(),
+            parts,
             caveats,
             covers: if before.len() + after.len() > 2 { Covers::BetweenRuns } else { Covers::WithinRuns },
-            pairs: pairs.map(|pairs| pairs.len()),
+            pairs,
             figures: 0,
             detect,
             repeats: None,

@@ -157,6 +157,83 @@ fn runs_that_alternate_are_compared_pair_by_pair() {
     assert!(paired.caveats.is_empty() && four.caveats.is_empty(), "{paired:?}");
 }
 
+/// Pairs of runs in time, the one after first in those of which `after_first` holds; of each run the phases that `of` gives.
+fn in_turns(
+    pairs: u64,
+    after_first: impl Fn(u64) -> bool,
+    of: impl Fn(u64, bool) -> Vec<(&'static str, u64)>,
+) -> (Vec<Run>, Vec<Run>) {
+    let one = |pair: u64, is_after: bool| {
+        let phases: Vec<_> =
+            of(pair, is_after).into_iter().map(|(name, count)| (name, reads(4096), count, 90_000)).collect();
+        let mut run = run(&format!("{pair}{is_after}"), &phases);
+        let place = 2 * pair + u64::from(after_first(pair) != is_after);
+        run.info.started_unix = Nanos((10 + place) * SECOND);
+        run
+    };
+    (0..pairs).map(|pair| (one(pair, false), one(pair, true))).unzip()
+}
+
+fn compare_sets((before, after): &(Vec<Run>, Vec<Run>)) -> Comparison {
+    compare(&before.iter().collect::<Vec<_>>(), &after.iter().collect::<Vec<_>>())
+}
+
+#[test]
+fn a_steady_trend_is_no_difference_where_one_side_always_came_first() {
+    // Each run is 2 % faster than the one before it, and a little noise; both sides are the same.
+    let level = |place: u64| (1000.0 * 1.02f64.powi(place as i32)) as u64 + [0, 3, 1][place as usize % 3];
+    let of = |after_first: fn(u64) -> bool| {
+        in_turns(8, after_first, |pair, is_after| {
+            vec![("reads", level(2 * pair + u64::from(after_first(pair) != is_after)))]
+        })
+    };
+    let orders: [(fn(u64) -> bool, _); 3] = [
+        (|_| false, "8 of 8 pairs of runs, the run before"),
+        (|_| true, "8 of 8 pairs of runs, the run after"),
+        (|pair| pair == 3, "7 of 8 pairs of runs, the run before"),
+    ];
+    for (order, said) in orders {
+        let comparison = compare_sets(&of(order));
+        assert_eq!((comparison.pairs, comparison.parts[0].pairs), (None, None));
+        assert_eq!(finding(&comparison, Figure::Rate), Finding::NoDifferenceShown, "{comparison:#?}");
+        let caveats = comparison.caveats.join("\n");
+        assert!(caveats.contains(said) && caveats.contains("at random"), "{caveats}");
+    }
+    let balanced = compare_sets(&of(|pair| [1, 2, 5, 7].contains(&pair)));
+    assert_eq!((balanced.pairs, finding(&balanced, Figure::Rate)), (Some(8), Finding::NoDifferenceShown));
+    assert!(balanced.caveats.is_empty(), "{:?}", balanced.caveats);
+}
+
+#[test]
+fn a_pair_counts_for_a_part_that_both_of_its_runs_have() {
+    // The rate doubles from pair to pair; only pairs show that the runs after are 10 % faster.
+    let sets = |lacking: u64| {
+        in_turns(
+            7,
+            |pair| pair % 2 == 1,
+            move |pair, is_after| {
+                let count = (200 << pair) * if is_after { 11 } else { 10 } / 10;
+                let writes = (!is_after || pair >= lacking).then_some(("later", count));
+                [("reads", count)].into_iter().chain(writes).collect()
+            },
+        )
+    };
+    let said = |comparison: &Comparison| comparison.caveats.join("\n");
+    let two = compare_sets(&sets(2));
+    let pairs: Vec<_> = two.parts.iter().map(|part| (part.name.as_str(), part.pairs)).collect();
+    assert_eq!((two.pairs, pairs), (None, vec![("reads", Some(7)), ("later", Some(5))]));
+    let rates = two.all().filter(|(_, figure)| figure.figure == Figure::Rate);
+    for (part, rate) in rates {
+        assert_eq!(rate.finding, Finding::Better, "{}", part.name);
+        assert_eq!(rate.difference.runs.0 as usize, part.pairs.unwrap());
+    }
+    assert!(said(&two).contains("`later`: 2 runs are left out"), "{}", said(&two));
+    let three = compare_sets(&sets(3));
+    let pairs: Vec<_> = three.parts.iter().map(|part| part.pairs).collect();
+    assert_eq!((three.pairs, pairs), (None, vec![Some(7), None]));
+    assert!(said(&three).contains("`later`: only 4 pairs"), "{}", said(&three));
+}
+
 #[test]
 fn a_set_measured_before_the_other_is_named() {
     let of = |from: u64, side: &str| -> Vec<Run> {

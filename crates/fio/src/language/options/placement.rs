@@ -51,6 +51,18 @@ impl Placement {
             Some(cpu) if self.split => vec![cpu],
             _ => self.cpus.clone(),
         };
+        let of_group =
+            [("cgroup_weight", self.control_weight.is_some()), ("cgroup_nodelete", self.keeps_group)];
+        if self.control_group.is_none()
+            && let Some((name, _)) = of_group.into_iter().find(|(_, given)| *given)
+        {
+            return Err(OptionError::refused(
+                format!("{name} needs cgroup"),
+                format!(
+                    "add cgroup=NAME, or remove {name} (or move it from [global] to the jobs with a cgroup)"
+                ),
+            ));
+        }
         thread.scheduler = self.scheduler.clone().filter(|_| thread.has_files());
         thread.control_group = self.control_group.as_ref().map(|name| ControlGroup {
             name: name.clone(),
@@ -287,7 +299,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt {
         name: "cgroup_weight",
         form: Form::Integer { min: 100, max: 1000 },
-        help: "Weight of the job's control group in I/O; the kernel must have such weights (the I/O scheduler bfq does).",
+        help: "Weight of the job's control group in I/O; needs cgroup, and the kernel must have such weights (the I/O scheduler bfq does).",
         set: |spec, given| {
             given.integer(100, 1000).map(|weight| spec.placement.control_weight = Some(weight as u32))
         },
@@ -297,7 +309,7 @@ pub const OPTIONS: &[Opt] = &[
         name: "cgroup_nodelete",
         form: Form::Flag,
         default: "0",
-        help: "Keeps a control group that was created for the job.",
+        help: "Keeps a control group that was created for the job; needs cgroup.",
         set: |spec, given| given.flag().map(|on| spec.placement.keeps_group = on),
         ..Opt::PLAIN
     },
@@ -381,6 +393,17 @@ mod tests {
         }
         assert_eq!(placed(&[("nice", "-3")]).unwrap().nice, Some(-3));
         assert_eq!(placed(&[("nice", "0")]).unwrap().nice, None);
+    }
+
+    #[test]
+    fn settings_of_a_control_group_need_one() {
+        for setting in [("cgroup_weight", "300"), ("cgroup_nodelete", "1")] {
+            let error = placed(&[setting]).unwrap_err().to_string();
+            assert!(error.contains(&format!("{} needs cgroup", setting.0)), "{error}");
+            let found = placed(&[setting, ("cgroup", "group/jobs")]).unwrap();
+            assert_eq!(found.control_group.as_deref(), Some("group/jobs"));
+        }
+        assert!(placed(&[("cgroup_nodelete", "0")]).is_ok());
     }
 
     #[test]
