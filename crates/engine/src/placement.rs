@@ -39,7 +39,9 @@ pub(crate) fn place(placement: &Placement, worker: u32) -> Result<Held, EngineEr
     take_memory(&placement.memory).map_err(failed)?;
     let huge = placement.huge_pages.map_or(0, |size| usize::try_from(size.0).unwrap_or(0));
     buffer::use_huge_pages(huge);
-    placement.control_group.as_deref().map_or(Ok(()), |name| control_group::join(name).map_err(failed))?;
+    if let Some(name) = &placement.control_group {
+        control_group::join(name, placement.processes).map_err(failed)?;
+    }
     let locked = placement.locked_memory.map(|length| lock(length, worker)).transpose()?;
     placement.nice.map_or(Ok(()), |nice| priority::be_nice(nice).map_err(failed))?;
     placement.io_priority.map_or(Ok(()), |level| priority::set_io(level.packed()).map_err(failed))?;

@@ -326,6 +326,7 @@ pub struct Placement {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locked_memory: Option<Bytes>,
     /// Name of the control group that the workers join, in the hierarchy of the controller blkio (or io, version 2); it must exist.
+    /// Version 2 has no groups for threads: there, the workers must be processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_group: Option<String>,
     /// Size of the huge pages of the buffers, a power of two of at least 64 KiB; the system must have reserved as many.

@@ -35,7 +35,8 @@ impl SwitchedSchedulers {
     }
 }
 
-/// Control groups that jobs run in; those that were created are removed when this is dropped.
+/// Control groups that jobs run in; those that were created are removed when this is dropped, the latest first: it may lie within an earlier
+/// one.
 #[derive(Debug, Default)]
 pub struct ControlGroups(Vec<ControlGroup>);
 
@@ -48,9 +49,25 @@ impl ControlGroups {
         let mut group = ControlGroup::create(name, weight).with_context(|| format!("cgroup {name}"))?;
         if keep {
             group.keep();
+            self.0.iter_mut().for_each(|earlier| earlier.keep_for(&group));
         }
         self.0.push(group);
         Ok(())
+    }
+
+    /// Removes them; why some could not be removed.
+    pub fn remove(&mut self) -> Vec<io::Error> {
+        let mut errors = Vec::new();
+        while let Some(mut group) = self.0.pop() {
+            errors.extend(group.remove().err());
+        }
+        errors
+    }
+}
+
+impl Drop for ControlGroups {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 

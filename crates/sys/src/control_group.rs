@@ -3,10 +3,17 @@
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a group is waited for that threads are just leaving: a thread that was joined may still be in it.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often it is tried meanwhile.
+const RETRY: Duration = Duration::from_millis(5);
+
+/// Groups of version 2 in use here, which take the process back to its own group when they are removed.
+static RETURNS: AtomicUsize = AtomicUsize::new(0);
 
 /// A hierarchy that controls I/O.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +28,12 @@ enum Hierarchy {
 #[derive(Debug)]
 pub struct ControlGroup {
     hierarchy: Hierarchy,
+    /// Its directory.
+    path: PathBuf,
     /// Directories that were created, the outermost first.
     created: Vec<PathBuf>,
+    /// Groups that existed and whose children were given the controller io, the outermost first.
+    enabled: Vec<PathBuf>,
     /// Group that this process was in, where the whole process changes its group.
     original: Option<PathBuf>,
 }
@@ -31,58 +42,145 @@ impl ControlGroup {
     /// Creates the group of this name, unless it exists, and sets its weight if one is given (100 to 1000).
     ///
     /// # Errors
-    /// No hierarchy controls I/O, the name is not one of a group, the user may not create it, or there is nothing to set a
-    /// weight with.
+    /// No hierarchy controls I/O, the name is not one of a group, the user may not create it or give it the controller io, or there is
+    /// nothing to set a weight with.
     pub fn create(name: &str, weight: Option<u32>) -> io::Result<ControlGroup> {
-        let hierarchy = Hierarchy::of_system()?;
+        ControlGroup::within(Hierarchy::of_system()?, name, weight)
+    }
+
+    fn within(hierarchy: Hierarchy, name: &str, weight: Option<u32>) -> io::Result<ControlGroup> {
         let path = hierarchy.group(name)?;
         let original = match &hierarchy {
             Hierarchy::V1(_) => None,
             Hierarchy::V2(root) => Some(own_group(root)?),
         };
-        let mut group = ControlGroup { hierarchy, created: Vec::new(), original };
-        let missing = path.ancestors().take_while(|directory| !directory.exists());
-        let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
-        for directory in missing.into_iter().rev() {
-            fs::create_dir(&directory).map_err(|error| failed("create", &directory, &error))?;
-            group.created.push(directory);
+        if original.is_some() {
+            RETURNS.fetch_add(1, Ordering::Relaxed);
         }
+        let (created, enabled) = (Vec::new(), Vec::new());
+        let mut group = ControlGroup { hierarchy, path, created, enabled, original };
+        group.make()?;
         if let Some(weight) = weight {
-            group.hierarchy.set_weight(&path, weight)?;
+            group.hierarchy.set_weight(&group.path, weight)?;
         }
         Ok(group)
     }
 
-    /// Leaves the directories of the group when this is dropped.
+    /// Creates what is missing, from the root down. In version 2 each group decides which controllers its children have.
+    fn make(&mut self) -> io::Result<()> {
+        let (Hierarchy::V1(root) | Hierarchy::V2(root)) = &self.hierarchy;
+        let beneath = self.path.ancestors().take_while(|directory| directory != root);
+        let beneath: Vec<PathBuf> = beneath.map(Path::to_owned).collect();
+        let is_unified = matches!(self.hierarchy, Hierarchy::V2(_));
+        let mut parent = root.clone();
+        for directory in beneath.into_iter().rev() {
+            if is_unified && enable_io(&parent)? && !self.created.contains(&parent) {
+                self.enabled.push(parent);
+            }
+            if !directory.exists() {
+                fs::create_dir(&directory).map_err(|error| failed("create", &directory, &error))?;
+                self.created.push(directory.clone());
+            }
+            parent = directory;
+        }
+        if is_unified && !lists_io(&self.path.join("cgroup.controllers")) {
+            let reason = format!("{} does not have the controller io", self.path.display());
+            return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+        }
+        Ok(())
+    }
+
+    /// Leaves the directories of the group as they are when this is dropped.
     pub fn keep(&mut self) {
         self.created.clear();
+        self.enabled.clear();
+    }
+
+    /// Leaves what another group that is kept needs, which is this one or lies within it.
+    pub fn keep_for(&mut self, other: &ControlGroup) {
+        self.created.retain(|directory| !other.path.starts_with(directory));
+        self.enabled.retain(|directory| !other.path.starts_with(directory));
+    }
+
+    /// Takes the process back to its own group, and removes what was created. It is tried once: dropping this does nothing more.
+    ///
+    /// # Errors
+    /// Something is still in the group, or the user may not; then the rest is undone as far as possible.
+    pub fn remove(&mut self) -> io::Result<()> {
+        let mut outcome = Ok(());
+        let mut note = |action, path: &Path, result: io::Result<()>| {
+            if let (Ok(()), Err(error)) = (&outcome, result) {
+                outcome = Err(failed(action, path, &error));
+            }
+        };
+        if let Some(original) = self.original.take() {
+            RETURNS.fetch_sub(1, Ordering::Relaxed);
+            let path = original.join("cgroup.procs");
+            note("return to", &path, fs::write(&path, "0"));
+        }
+        for directory in std::mem::take(&mut self.created).iter().rev() {
+            note("remove the control group", directory, remove_patiently(directory));
+        }
+        for directory in std::mem::take(&mut self.enabled).iter().rev() {
+            let path = directory.join("cgroup.subtree_control");
+            note("write -io to", &path, fs::write(&path, "-io"));
+        }
+        outcome
     }
 }
 
 impl Drop for ControlGroup {
     fn drop(&mut self) {
-        if let Some(original) = &self.original {
-            // Where that fails, the group stays as well, which shows it.
-            let _ = fs::write(original.join("cgroup.procs"), "0");
-        }
-        for directory in self.created.iter().rev() {
-            let started = Instant::now();
-            while let Err(error) = fs::remove_dir(directory)
-                && error.kind() == io::ErrorKind::ResourceBusy
-                && started.elapsed() < PATIENCE
-            {
-                std::thread::yield_now();
+        // Who wants to know what remains calls remove.
+        let _ = self.remove();
+    }
+}
+
+fn remove_patiently(directory: &Path) -> io::Result<()> {
+    let started = Instant::now();
+    loop {
+        match fs::remove_dir(directory) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && started.elapsed() < PATIENCE => {
+                std::thread::sleep(RETRY);
             }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            done => return done,
         }
     }
 }
 
-/// Puts the calling thread into a group that exists; with version 2 the whole process.
+/// Whether a list of controllers, a file of version 2, has io.
+fn lists_io(path: &Path) -> bool {
+    let controllers = fs::read_to_string(path).unwrap_or_default();
+    controllers.split_whitespace().any(|controller| controller == "io")
+}
+
+/// Gives the children of a group of version 2 the controller io. False where they had it.
+fn enable_io(group: &Path) -> io::Result<bool> {
+    let path = group.join("cgroup.subtree_control");
+    if lists_io(&path) {
+        return Ok(false);
+    }
+    let refused = |error: io::Error| {
+        let reason = format!(
+            "cannot give the groups in {} the controller io ({error}): write +io to its cgroup.subtree_control as root; a group with \
+             processes of its own cannot have such children",
+            group.display()
+        );
+        io::Error::new(error.kind(), reason)
+    };
+    fs::write(&path, "+io").map_err(refused)?;
+    Ok(true)
+}
+
+/// Puts the calling thread into a group that exists. With version 2 it is the whole process: this is refused unless the process is the
+/// worker's own (`is_alone`), or a [`ControlGroup`] takes it back.
 ///
 /// # Errors
 /// No hierarchy controls I/O, there is no such group, or the user may not.
-pub fn join(name: &str) -> io::Result<()> {
+pub fn join(name: &str, is_alone: bool) -> io::Result<()> {
     let hierarchy = Hierarchy::of_system()?;
+    hierarchy.may_join(is_alone || RETURNS.load(Ordering::Relaxed) > 0)?;
     let members = match &hierarchy {
         Hierarchy::V1(_) => "tasks",
         Hierarchy::V2(_) => "cgroup.procs",
@@ -95,10 +193,7 @@ pub fn join(name: &str) -> io::Result<()> {
 impl Hierarchy {
     fn of_system() -> io::Result<Hierarchy> {
         let mounts = fs::read_to_string("/proc/self/mounts")?;
-        let controls_io = |root: &Path| {
-            let controllers = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
-            controllers.split_whitespace().any(|controller| controller == "io")
-        };
+        let controls_io = |root: &Path| lists_io(&root.join("cgroup.controllers"));
         Hierarchy::among(&mounts, controls_io).ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::Unsupported,
@@ -139,6 +234,18 @@ impl Hierarchy {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
         Ok(parts.into_iter().fold(root.clone(), |path, part| path.join(part)))
+    }
+
+    /// Refuses to move a process that would stay in the group.
+    fn may_join(&self, returns: bool) -> io::Result<()> {
+        match self {
+            Hierarchy::V2(_) if !returns => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "control groups of version 2 have no groups for threads: the whole process would move and stay in the group for the \
+                 rest of the run. Use processes as workers (`placement.processes`), or run iolite within the group (systemd-run --scope)",
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn set_weight(&self, group: &Path, weight: u32) -> io::Result<()> {
@@ -222,7 +329,7 @@ mod tests {
         }
         let own = std::thread::scope(|scope| {
             let joined = scope.spawn(|| {
-                join(&name).unwrap();
+                join(&name, false).unwrap();
                 fs::read_to_string("/proc/thread-self/cgroup").unwrap()
             });
             joined.join().unwrap()
@@ -233,6 +340,71 @@ mod tests {
         assert!(path.is_dir());
         drop(group);
         assert!(!path.exists() && !path.parent().unwrap().exists());
-        assert!(join(&name).is_err());
+        assert!(join(&name, false).is_err());
+    }
+
+    /// Needs the right to create groups.
+    #[test]
+    fn what_cannot_be_removed_is_an_error() {
+        let name = format!("iolite-test-busy-{}", std::process::id());
+        let mut group = match ControlGroup::create(&name, None) {
+            Ok(group) => group,
+            Err(error) => return eprintln!("skipped: {error}"),
+        };
+        let within = group.path.join("other");
+        fs::create_dir(&within).unwrap();
+        let said = group.remove().unwrap_err().to_string();
+        fs::remove_dir(&within).and_then(|()| fs::remove_dir(&group.path)).unwrap();
+        assert!(said.contains(&name), "{said}");
+    }
+
+    /// A hierarchy as version 2 has it: `root`, `root/a` and `root/a/b`, the last with these controllers.
+    fn unified(controllers: &str) -> (tempfile::TempDir, Hierarchy) {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("a/b")).unwrap();
+        fs::write(root.path().join("cgroup.subtree_control"), "cpu io\n").unwrap();
+        fs::write(root.path().join("a/cgroup.subtree_control"), "cpu\n").unwrap();
+        fs::write(root.path().join("a/b/cgroup.controllers"), controllers).unwrap();
+        let hierarchy = Hierarchy::V2(root.path().into());
+        (root, hierarchy)
+    }
+
+    #[test]
+    fn in_version_2_the_controller_is_passed_on_from_the_root_down() {
+        let (root, hierarchy) = unified("cpu io\n");
+        let control =
+            |group: &str| fs::read_to_string(root.path().join(group).join("cgroup.subtree_control")).unwrap();
+        let mut group = ControlGroup::within(hierarchy, "a/b", None).unwrap();
+        assert_eq!((control("").as_str(), control("a").as_str()), ("cpu io\n", "+io"));
+        // What others had not switched on is switched off again. The file that the process would return to is not there.
+        group.original = None;
+        group.remove().unwrap();
+        assert_eq!((control("").as_str(), control("a").as_str()), ("cpu io\n", "-io"));
+        let (_root, hierarchy) = unified("cpu\n");
+        let error = ControlGroup::within(hierarchy, "a/b", None).unwrap_err().to_string();
+        assert!(error.contains("does not have the controller io"), "{error}");
+    }
+
+    #[test]
+    fn a_process_does_not_stay_in_a_group_of_version_2() {
+        let unified = Hierarchy::V2("/c".into());
+        let error = unified.may_join(false).unwrap_err().to_string();
+        assert!(error.contains("whole process") && error.contains("placement.processes"), "{error}");
+        assert!(unified.may_join(true).is_ok() && Hierarchy::V1("/c".into()).may_join(false).is_ok());
+    }
+
+    #[test]
+    fn what_a_kept_group_needs_is_left() {
+        let root = tempfile::tempdir().unwrap();
+        let of = |name: &str| ControlGroup::within(Hierarchy::V1(root.path().into()), name, None).unwrap();
+        let (mut outer, mut same, mut other) = (of("a"), of("a"), of("x"));
+        let mut kept = of("a/b");
+        kept.keep();
+        for group in [&mut outer, &mut same, &mut other] {
+            group.keep_for(&kept);
+            group.remove().unwrap();
+        }
+        drop(kept);
+        assert!(root.path().join("a/b").is_dir() && !root.path().join("x").exists());
     }
 }

@@ -18,6 +18,15 @@ pub(super) struct Shell {
     groups: ControlGroups,
 }
 
+impl Shell {
+    /// Removes control groups; a note for each that remains.
+    pub(super) fn close(mut self) {
+        for error in self.groups.remove() {
+            crate::output::complain("fio", &format!("warning: {error}"));
+        }
+    }
+}
+
 impl Environment<FioJob> for Shell {
     fn prepare(
         &mut self,

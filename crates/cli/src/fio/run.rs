@@ -95,6 +95,7 @@ fn perform(
     let mut shell = Shell::default();
     // What has failed is part of the jobs' results.
     let _ = session.drive(&mut job, &mut shell);
+    shell.close();
     let (disks, cpus) = listeners.host.finish();
     let idle = listeners.idle.finish(cpus);
     let concluded = job.conclude(session.run(), unix_now());

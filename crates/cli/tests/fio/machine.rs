@@ -66,6 +66,27 @@ fn a_job_runs_in_its_control_group() {
     );
 }
 
+/// Of two jobs in one group the second wants it to stay.
+#[test]
+fn a_group_that_a_later_job_keeps_stays() {
+    let Some(root) = groups() else { return skip("control groups for I/O cannot be created").unwrap_or(()) };
+    let place = TestDirectory::new();
+    let name = format!("iolite-test-later-{}", std::process::id());
+    let job = |job: &str, group: &str| {
+        let mut all = vec![format!("--name={job}"), "--stonewall".into(), format!("--cgroup={name}{group}")];
+        all.extend(["--rw=write".into(), "--size=64k".into()]);
+        all
+    };
+    let run = |jobs: Vec<String>| done(ours(&place, &jobs.iter().map(String::as_str).collect::<Vec<_>>()));
+    let inner = root.join(&name).join("jobs");
+    run([job("a", ""), job("b", "/jobs"), vec!["--cgroup_nodelete=1".into()]].concat());
+    let stays = inner.is_dir();
+    let _ = fs::remove_dir(&inner).and_then(|()| fs::remove_dir(root.join(&name)));
+    assert!(stays, "it is kept, and what it lies within");
+    run([job("a", ""), job("b", "/jobs")].concat());
+    assert!(!root.join(&name).exists(), "both are removed, the inner one first");
+}
+
 #[test]
 fn a_name_that_leaves_the_hierarchy_is_refused() {
     let place = TestDirectory::new();
