@@ -15,8 +15,21 @@ use crate::sysfs::Sysfs;
 pub struct WriteCache {
     device: String,
     setting: Setting,
-    original: bool,
+    /// What it is at the start, and what is restored at the end.
+    present: State,
+    original: State,
     changed: bool,
+    /// What else the drive holds.
+    shared: Option<String>,
+}
+
+/// Both halves of the setting: `cache_type` has a name for each combination, and switching one leaves the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct State {
+    /// Writes are cached (WCE of the caching mode page).
+    on: bool,
+    /// Reads are served from the cache (not RCD).
+    reads: bool,
 }
 
 /// What switches the cache.
@@ -40,6 +53,16 @@ pub enum WriteCacheError {
     None {
         /// What was asked about.
         device: String,
+    },
+    /// Its drive holds more than what is tested.
+    #[error(
+        "the write cache of {device} is also that of {others}: specify --write-cache on or off to switch it nevertheless"
+    )]
+    Shared {
+        /// The drive.
+        device: String,
+        /// What else it holds.
+        others: String,
     },
     /// The drive or the kernel refuses.
     #[error(
@@ -67,8 +90,11 @@ impl WriteCache {
         let drive = drive(storage).ok_or_else(none)?;
         let device = drive.name.clone();
         let setting = setting(sysfs, drive).ok_or_else(none)?;
-        match setting.is_on() {
-            Ok(original) => Ok(WriteCache { device, setting, original, changed: false }),
+        let shared = shared(sysfs, storage, drive);
+        match setting.state() {
+            Ok(present) => {
+                Ok(WriteCache { device, setting, present, original: present, changed: false, shared })
+            }
             Err(source) => Err(WriteCacheError::Refused { device, source }),
         }
     }
@@ -80,7 +106,7 @@ impl WriteCache {
 
     /// Whether it was on.
     pub fn was_on(&self) -> bool {
-        self.original
+        self.original.on
     }
 
     /// What switches it.
@@ -94,27 +120,36 @@ impl WriteCache {
     /// The command that restores what it was, for whoever has to do it by hand.
     pub fn command(&self) -> String {
         match &self.setting {
-            Setting::Attribute { path, .. } => format!("echo {} > {}", named(self.original), path.display()),
+            Setting::Attribute { path, .. } => {
+                format!("echo '{}' > {}", self.original.name(), path.display())
+            }
             Setting::Nvme { path } => {
-                format!("nvme set-feature {} -f 6 -V {}", path.display(), u32::from(self.original))
+                format!("nvme set-feature {} -f 6 -V {}", path.display(), u32::from(self.original.on))
             }
         }
     }
 
     /// Restores this state at the end instead of the present one: what an earlier run, which could not restore it, has found.
     pub fn restore_to(&mut self, was_on: bool) {
-        self.changed |= was_on != self.original;
-        self.original = was_on;
+        self.changed |= was_on != self.original.on;
+        self.original.on = was_on;
     }
 
-    /// Switches it.
+    /// Switches it, where it is not as asked for already. Where the drive holds other data too, which would be written with another
+    /// durability meanwhile, only if that `is_explicit`.
     ///
     /// # Errors
-    /// The drive or the kernel refuses, or it is as before.
-    pub fn switch(&mut self, on: bool) -> Result<(), WriteCacheError> {
+    /// The drive holds other data, the drive or the kernel refuses, or it is as before.
+    pub fn switch(&mut self, on: bool, is_explicit: bool) -> Result<(), WriteCacheError> {
+        if self.present.on == on {
+            return Ok(());
+        }
+        if let Some(others) = self.shared.clone().filter(|_| !is_explicit) {
+            return Err(WriteCacheError::Shared { device: self.device.clone(), others });
+        }
         // Before it is tried: whatever comes of it is to be undone.
         self.changed = true;
-        self.set(on)
+        self.set(State { on, ..self.present })
     }
 
     /// Restores what it was.
@@ -129,11 +164,11 @@ impl WriteCache {
         Ok(())
     }
 
-    fn set(&self, on: bool) -> Result<(), WriteCacheError> {
-        let tried = self.setting.set(on).and_then(|()| self.setting.is_on());
+    fn set(&self, state: State) -> Result<(), WriteCacheError> {
+        let tried = self.setting.set(state).and_then(|()| self.setting.state());
         let refused = |source| WriteCacheError::Refused { device: self.device.clone(), source };
         match tried {
-            Ok(is_on) if is_on == on => Ok(()),
+            Ok(now) if now == state => Ok(()),
             Ok(_) => Err(refused(io::Error::other("it has not changed"))),
             Err(source) => Err(refused(source)),
         }
@@ -148,26 +183,65 @@ impl Drop for WriteCache {
 }
 
 impl Setting {
-    fn is_on(&self) -> io::Result<bool> {
+    fn state(&self) -> io::Result<State> {
         match self {
-            Setting::Attribute { path, .. } => {
-                fs::read_to_string(path).map(|text| text.trim().starts_with("write back"))
+            Setting::Attribute { path, .. } => fs::read_to_string(path).and_then(|text| {
+                let unknown = || io::Error::other(format!("{} is `{}`", path.display(), text.trim()));
+                State::named(text.trim()).ok_or_else(unknown)
+            }),
+            Setting::Nvme { path } => {
+                nvme::write_cache::is_on(&File::open(path)?).map(|on| State { on, reads: true })
             }
-            Setting::Nvme { path } => nvme::write_cache::is_on(&File::open(path)?),
         }
     }
 
-    fn set(&self, on: bool) -> io::Result<()> {
+    fn set(&self, state: State) -> io::Result<()> {
         match self {
-            Setting::Attribute { path, .. } => fs::write(path, named(on)),
-            Setting::Nvme { path } => nvme::write_cache::set(&File::open(path)?, on),
+            Setting::Attribute { path, .. } => fs::write(path, state.name()),
+            Setting::Nvme { path } => nvme::write_cache::set(&File::open(path)?, state.on),
         }
     }
 }
 
-/// As the attribute names it.
-const fn named(on: bool) -> &'static str {
-    if on { "write back" } else { "write through" }
+impl State {
+    const ALL: [State; 4] = [
+        State { on: false, reads: true },
+        State { on: false, reads: false },
+        State { on: true, reads: true },
+        State { on: true, reads: false },
+    ];
+
+    /// As `cache_type` names it (drivers/scsi/sd.c).
+    const fn name(self) -> &'static str {
+        match (self.on, self.reads) {
+            (false, true) => "write through",
+            (false, false) => "none",
+            (true, true) => "write back",
+            (true, false) => "write back, no read (daft)",
+        }
+    }
+
+    fn named(name: &str) -> Option<State> {
+        State::ALL.into_iter().find(|state| state.name() == name)
+    }
+}
+
+/// What a drive holds besides the storage: the rest of a partition's disk, other namespaces.
+fn shared(sysfs: &Sysfs, storage: &Storage, drive: &Device) -> Option<String> {
+    if let Some(part) = storage.devices.iter().find(|device| device.rests_on.contains(&drive.name)) {
+        return Some(format!("everything else on the drive, not only of {}", part.name));
+    }
+    if drive.kind != "nvme" {
+        return None;
+    }
+    // The namespaces of a drive are beside each other; what else is there has no size.
+    let directory = sysfs.link(drive.number).canonicalize().ok()?;
+    let beside = fs::read_dir(directory.parent()?).ok()?.flatten();
+    let others = beside.filter(|entry| entry.path() != directory && entry.path().join("size").exists());
+    let mut names: Vec<String> =
+        others.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// The drive of a storage that is a device: itself, or the disk of a partition. `None` where it rests on others.
@@ -223,11 +297,67 @@ mod tests {
         let (fake, storage) = disk("write back, no read (daft)\n");
         let mut setting = WriteCache::within(&fake.sysfs(), &storage).unwrap();
         assert_eq!((setting.device(), setting.was_on()), ("sda", true));
-        assert!(setting.by().contains("SCSI") && setting.command().starts_with("echo write back > "));
-        setting.switch(false).unwrap();
-        assert_eq!(cache(&fake), "write through");
+        let command = setting.command();
+        assert!(setting.by().contains("SCSI"));
+        assert!(command.starts_with("echo 'write back, no read (daft)' > "), "{command}");
+        setting.switch(false, true).unwrap();
+        // No reads from the cache, as before.
+        assert_eq!(cache(&fake), "none");
         drop(setting);
+        assert_eq!(cache(&fake), "write back, no read (daft)");
+    }
+
+    #[test]
+    fn each_state_is_switched_without_its_other_half_and_restored() {
+        for (before, during) in [
+            ("write through", "write back"),
+            ("none", "write back, no read (daft)"),
+            ("write back", "write through"),
+            ("write back, no read (daft)", "none"),
+        ] {
+            let (fake, storage) = disk(before);
+            let mut setting = WriteCache::within(&fake.sysfs(), &storage).unwrap();
+            let on = !setting.was_on();
+            setting.switch(on, true).unwrap();
+            assert_eq!(cache(&fake), during);
+            setting.restore().unwrap();
+            assert_eq!(cache(&fake), before);
+        }
+        let (fake, storage) = disk("write sideways");
+        let error = WriteCache::within(&fake.sysfs(), &storage).unwrap_err().to_string();
+        assert!(error.contains("is `write sideways`"), "{error}");
+    }
+
+    #[test]
+    fn the_cache_of_a_drive_with_other_data_is_only_switched_explicitly() {
+        let (fake, storage) = disk("write back");
+        let mut setting = WriteCache::within(&fake.sysfs(), &storage).unwrap();
+        let error = setting.switch(false, false).unwrap_err().to_string();
+        assert!(error.contains("not only of sda1") && error.contains("--write-cache on or off"), "{error}");
         assert_eq!(cache(&fake), "write back");
+        // It is as asked for.
+        setting.switch(true, false).unwrap();
+        setting.switch(false, true).unwrap();
+        assert_eq!(cache(&fake), "write through");
+        // The disk itself is tested as a whole.
+        let devices = chain(&fake.sysfs(), &[(8, 0)], &|_: &Path| Vec::new());
+        let storage = Storage { devices, ..Storage::default() };
+        assert_eq!(shared(&fake.sysfs(), &storage, &storage.devices[0]), None);
+    }
+
+    #[test]
+    fn other_namespaces_of_a_drive_are_other_data() {
+        let fake = Fake::new();
+        let of = |fake: &Fake| {
+            let devices = chain(&fake.sysfs(), &[(259, 0)], &|_: &Path| Vec::new());
+            let storage = Storage { devices, ..Storage::default() };
+            shared(&fake.sysfs(), &storage, drive(&storage).unwrap())
+        };
+        fake.add("nvme0/nvme0n1", (259, 0), &[("queue/write_cache", "write back")]);
+        fs::create_dir_all(fake.directory("nvme0/hwmon1")).unwrap();
+        assert_eq!(of(&fake), None);
+        fake.add("nvme0/nvme0n2", (259, 1), &[]);
+        assert_eq!(of(&fake).as_deref(), Some("nvme0n2"));
     }
 
     #[test]

@@ -19,14 +19,14 @@ const CHUNK: u64 = 1 << 30;
 #[derive(Debug)]
 pub struct DevicePurge<'c> {
     target: PathBuf,
-    span: Bytes,
+    size: Bytes,
     control: &'c Control,
 }
 
 impl<'c> DevicePurge<'c> {
-    /// Purges this target, by discards its first `span` bytes.
-    pub fn new(target: &Path, span: Bytes, control: &'c Control) -> DevicePurge<'c> {
-        DevicePurge { target: target.to_owned(), span, control }
+    /// Purges this target, by discards its first `size` bytes.
+    pub fn new(target: &Path, size: Bytes, control: &'c Control) -> DevicePurge<'c> {
+        DevicePurge { target: target.to_owned(), size, control }
     }
 
     fn purge(&self, session: &mut Session<'_>, purge: PtsPurge) -> anyhow::Result<()> {
@@ -42,12 +42,12 @@ impl<'c> DevicePurge<'c> {
             PtsPurge::Sanitize => nvme::purge::sanitize(&file, &interrupted)?,
             PtsPurge::SecureDiscard | PtsPurge::Discard => {
                 let mut offset = 0;
-                while offset < self.span.0 && !interrupted() {
-                    let length = CHUNK.min(self.span.0 - offset);
+                while offset < self.size.0 && !interrupted() {
+                    let length = CHUNK.min(self.size.0 - offset);
                     trim::secure_discard(&file, offset, length)?;
                     offset += length;
                 }
-                if offset < self.span.0 {
+                if offset < self.size.0 {
                     return Err(EngineError::Interrupted.into());
                 }
             }

@@ -15,7 +15,8 @@ pub struct SwitchedCache {
 
 impl SwitchedCache {
     /// Switches it, where that is asked for. Of a run that is resumed, the state from before it is restored at the end: it may have
-    /// been killed before it could do so. Of a file nothing is switched: it would be the cache of all other data, too.
+    /// been killed before it could do so. Of a file nothing is switched: it would be the cache of all other data, too; of a drive with
+    /// other data only what `is_required`.
     ///
     /// # Errors
     /// It cannot be switched, and `is_required`; otherwise a run continues with a warning.
@@ -28,7 +29,7 @@ impl SwitchedCache {
     ) -> Result<SwitchedCache, WriteCacheError> {
         let Some(on) = terms.write_cache else { return Ok(SwitchedCache::default()) };
         let tried = if is_device {
-            switched(on, storage, earlier)
+            switched(on, storage, earlier, is_required)
         } else {
             Err(WriteCacheError::None { device: terms.target.display().to_string() })
         };
@@ -79,16 +80,41 @@ fn switched(
     on: bool,
     storage: &Storage,
     earlier: Option<&Run>,
+    is_required: bool,
 ) -> Result<(WriteCache, PtsWriteCache), WriteCacheError> {
     let mut cache = WriteCache::of(storage)?;
-    let is_on = cache.was_on();
-    let found = earlier.and_then(|run| run.concluded::<PtsWriteCache>().next());
-    if let Some(found) = found.filter(|found| found.device == cache.device()) {
-        cache.restore_to(found.before);
+    let found = earlier.and_then(|run| unrestored(run, cache.device(), cache.was_on()));
+    if let Some(before) = found {
+        cache.restore_to(before);
     }
-    if is_on != on {
-        cache.switch(on)?;
-    }
+    cache.switch(on, is_required)?;
     let (device, by, before) = (cache.device().to_owned(), cache.by(), cache.was_on());
     Ok((cache, PtsWriteCache { device, by, before, during: on }))
+}
+
+/// The state before an earlier run, where that did not restore it: it has no ending, or what it switched to is still there. After any
+/// other run, what there is now was set by somebody else since.
+fn unrestored(run: &Run, device: &str, is_on: bool) -> Option<bool> {
+    let found = run.concluded::<PtsWriteCache>().next().filter(|found| found.device == device)?;
+    (run.ending.is_none() || is_on == found.during).then_some(found.before)
+}
+
+#[cfg(test)]
+mod tests {
+    use iolite_model::{Ending, RunInfo};
+
+    use super::*;
+
+    #[test]
+    fn what_was_restored_once_is_not_restored_again() {
+        let mut run = Run::new(RunInfo::default());
+        let (device, by) = ("sda".to_owned(), "cache_type".to_owned());
+        run.conclusions.push(Concluded::of(&PtsWriteCache { device, by, before: true, during: true }));
+        // Killed: whatever it is now.
+        assert_eq!((unrestored(&run, "sda", false), unrestored(&run, "sdb", false)), (Some(true), None));
+        // It has ended, and somebody has switched it off since.
+        run.ending = Some(Ending::Interrupted);
+        assert_eq!(unrestored(&run, "sda", false), None);
+        assert_eq!(unrestored(&run, "sda", true), Some(true));
+    }
 }

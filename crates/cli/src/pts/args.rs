@@ -150,9 +150,9 @@ pub(crate) enum WriteCacheArg {
 pub(crate) enum PurgeArg {
     /// Not at all
     None,
-    /// Discard all blocks of the active range
+    /// Discard all blocks of the device; of a file, those of the active range
     Discard,
-    /// Discard all blocks of the active range and erase their data (BLKSECDISCARD)
+    /// Discard all blocks of the device and erase their data (BLKSECDISCARD)
     SecureDiscard,
     /// NVMe Format with erasure of the user data; all of the namespace is erased
     Format,

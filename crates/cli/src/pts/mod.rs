@@ -31,7 +31,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let storage = iolite_observe::storage_of_target(&terms.target)?;
     let missing = found.missing(&terms);
     check_space(&terms, missing, &storage.filesystem)?;
-    let plan = WritePlan { space: missing, ..Pts::writes(&terms) };
+    let plan = WritePlan { space: missing, ..Pts::writes(&terms, found.purged(&terms)) };
     let allowed = allowed(&args, &terms, &args.writes.limits().on(plan.clone(), &storage))?;
     let earlier = args.resume.as_deref().map(|name| earlier(&args, name, &terms)).transpose()?;
     if !args.output.view.quiet {
@@ -64,17 +64,19 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
         session.warn_of_no_direct_io();
     }
     Pts::left_out(&terms, found.is_device).into_iter().for_each(|warning| session.warn(warning));
-    let mut procedure = Pts::new(terms.clone(), PtsAccess { backend, direct: found.direct });
-    let mut purge = DevicePurge::new(&terms.target, terms.span, &control);
+    let access = PtsAccess { backend, direct: found.direct, purged: found.purged(&terms) };
+    let mut procedure = Pts::new(terms.clone(), access);
+    let mut purge = DevicePurge::new(&terms.target, access.purged, &control);
     let failure = session.drive(&mut procedure, &mut purge).err();
     let restored = cache.restore();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;
     output::failure(&run, args.output.view.quiet);
     restored?;
-    let is_steady = PtsProgress::of(&run, &terms).unsteady().is_empty();
+    let progress = PtsProgress::of(&run, &terms);
+    let conforms = progress.unsteady().is_empty() && progress.paused().is_empty();
     Ok(match exit::of_run(&run) {
-        Exit::Fit if !is_steady => Exit::Marginal,
+        Exit::Fit if !conforms => Exit::Marginal,
         exit => exit,
     })
 }
@@ -104,6 +106,8 @@ fn resume(session: &mut Session<'_>, (run, events): (Run, Vec<Event>)) {
     let idle = Nanos(session.run().info.started_unix.0.saturating_sub(ended));
     // A purge by a command is no phase: without this it would be repeated.
     run.concluded::<PtsPurged>().for_each(|purged| session.conclude(Concluded::of(&purged)));
+    // Where the earlier run has continued others: the times between are no waits.
+    run.concluded::<PtsResumed>().for_each(|resumed| session.conclude(Concluded::of(&resumed)));
     session.conclude(Concluded::of(&PtsResumed { run: run.info.id, phases, idle }));
 }
 

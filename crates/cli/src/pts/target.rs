@@ -30,6 +30,11 @@ impl InspectedTarget {
         Bytes(terms.span.0.saturating_sub(self.allocated.0))
     }
 
+    /// Bytes that a purge discards: all of a device, which is no more than confirmed; what is beyond the active range of a file is kept.
+    pub(super) fn purged(&self, terms: &PtsTerms) -> Bytes {
+        if self.is_device { self.target.size } else { terms.span }
+    }
+
     /// Looks at a target, without opening it for writing.
     pub(super) fn at(path: &Path) -> Result<InspectedTarget, UsageError> {
         let shown = path.display();

@@ -79,9 +79,9 @@ impl PtsClass {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PtsPurge {
-    /// All blocks of the active range are discarded.
+    /// All blocks of the device are discarded, or of a file those of the active range.
     Discard,
-    /// All blocks of the active range are discarded, with the data erased (BLKSECDISCARD).
+    /// All blocks of the device are discarded, with the data erased (BLKSECDISCARD).
     SecureDiscard,
     /// NVMe Format with erasure of the user data.
     Format,
@@ -195,6 +195,11 @@ impl PtsTest {
             PtsTest::ZoneIops => &[Bytes(64 * K), Bytes(16 * K), Bytes(4 * K)],
             PtsTest::ZoneThroughput => &[Bytes(1024 * K), Bytes(4 * K)],
         }
+    }
+
+    /// Whether it measures how the device recovers, so that a pause changes its figures.
+    pub const fn is_recovery(self) -> bool {
+        matches!(self, PtsTest::HostIdleRecovery | PtsTest::CrossStimulusRecovery)
     }
 
     /// Whether it measures the zones of a hard disk.

@@ -12,7 +12,7 @@
 //! | `resumed_from` | null, or the run that this one continues: `run`, `phases` (number of its phases in this run), `idle` (ns between both) |
 //! | `terms` | what was asked for; sizes in bytes, times in nanoseconds |
 //! | `write_cache` | null, or the drive's write cache: `device`, `by` (what was switched), `before` and `during` (whether it was on) |
-//! | `sections` | list: `name`, `unit`, `rounds` (the tracked figure of each; of tests by zone, of each zone), `purged`, `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`), `cells` (list, means over the window: `read_percent`, `block_bytes` (of the composite workload the largest), `threads` and `depth` (null where they are not varied), `value`, `interval` over the window's rounds, `mean_response_ns`, `max_response_ns`, `bytes_per_second`, `cache` of each round), `stages`, `operating_points`, `zones` |
+//! | `sections` | list: `name`, `unit`, `rounds` (the tracked figure of each; of tests by zone, of each zone), `purged`, `paused` (whether a recovery test was continued in the middle by another run), `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`), `cells` (list, means over the window: `read_percent`, `block_bytes` (of the composite workload the largest), `threads` and `depth` (null where they are not varied), `value`, `interval` over the window's rounds, `mean_response_ns`, `max_response_ns`, `bytes_per_second`, `cache` of each round), `stages`, `operating_points`, `zones` |
 //! | `sections[].stages` | list, of recovery tests: `name`, `steps` (number), `value`, `interval` over the steps, `first`, `last`, `ratio` (to the writes before), `wait_ns` and `idle_ns` (asked for and measured), `mean_response_ns`, `max_response_ns` |
 //! | `sections[].operating_points` | list, of tests that vary the demand: `name`, `threads`, `depth`, `operations_per_second`, `p50_ns`, `p99_ns`, `p999_ns`, `p99999_ns`, `max_ns`; a percentile is null where less than one operation is beyond it |
 //! | `sections[].zones` | list, of tests by zone: `zone`, `name`, `offset_bytes`, `length_bytes`, `cells` (`read_percent`, `block_bytes`, `value`) |
@@ -248,6 +248,7 @@ fn json_of(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection) ->
         "name": section.name(),
         "unit": unit,
         "purged": progress.is_purged(section),
+        "paused": progress.paused().contains(&section),
         "rounds": rounds.values,
         "window": window,
         "cells": cells.collect::<Vec<_>>(),

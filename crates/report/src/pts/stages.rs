@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::window::{percent, short};
 use crate::json as shared;
-use crate::styler::Styler;
+use crate::styler::{Emphasis, Styler};
 use crate::table::NONE;
 
 /// Columns of the name of a stage, of a figure, and of its interval.
@@ -79,6 +79,11 @@ pub(super) fn text(
             own(value(figures.ends.0), value(figures.ends.1), idle)
         );
         out += &(styler.clean(line.trim_end()) + "\n");
+    }
+    if progress.paused().contains(&section) {
+        let text = "PAUSED: continued by another run in the middle; the device could recover meanwhile: these figures do not conform to \
+                    the specification";
+        out += &(styler.paint(Emphasis::Caution, styler.item("  ", 2, text).trim_end()) + "\n");
     }
     out + &legend(terms, section, styler)
 }

@@ -57,6 +57,11 @@ impl<'a> PtsProgress<'a> {
         self.run
     }
 
+    /// What was asked for.
+    pub(super) fn terms(&self) -> &'a PtsTerms {
+        self.terms
+    }
+
     /// Whether the device was purged before a section, by a phase or by a command of its own.
     pub fn is_purged(&self, section: PtsSection) -> bool {
         let by_command = || {

@@ -1,6 +1,6 @@
 //! Stages that follow the rounds: bursts, continuous writes, response times at operating points.
 
-use iolite_model::{Nanos, OpKind, PtsPhase, PtsPoint, PtsSection, PtsStage, PtsStep};
+use iolite_model::{Nanos, OpKind, PtsPhase, PtsPoint, PtsResumed, PtsSection, PtsStage, PtsStep};
 use iolite_stats::{Direction, Estimate, Histogram, PhaseResult};
 
 use super::progress::{PtsProgress, figure, longest, response};
@@ -71,14 +71,39 @@ impl<'a> PtsProgress<'a> {
         Some(all)
     }
 
+    /// The recovery tests that were continued by another run in the middle of their rounds or stages: meanwhile the device could recover
+    /// for longer than they say.
+    pub fn paused(&self) -> Vec<PtsSection> {
+        let continued = self.continued();
+        let is_paused = |section: &PtsSection| {
+            // Purge and preconditioning are followed by a colon.
+            let own = format!("{},", section.name());
+            let is_own = |phase: &&PhaseResult| phase.info.task.name().starts_with(&own);
+            let numbers = || self.run().phases.iter().filter(is_own).map(|phase| phase.info.index);
+            let ends = numbers().min().zip(numbers().max());
+            section.test.is_recovery()
+                && ends.is_some_and(|(first, last)| is_between(&continued, [first, last]))
+        };
+        self.terms().sections().into_iter().filter(is_paused).collect()
+    }
+
+    /// Numbers of the phases with which this run, or one that it continues, has continued another.
+    fn continued(&self) -> Vec<u32> {
+        let run = self.run();
+        let first =
+            |resumed: PtsResumed| Some(run.phases.get(usize::try_from(resumed.phases).ok()?)?.info.index);
+        run.concluded::<PtsResumed>().filter_map(first).collect()
+    }
+
     /// Mean time between the end of a step and the first operation of the next. Both begin after the same delay, so that it
     /// follows from the times of their releases; steps of different runs are not compared.
     fn idle(&self, steps: &[&PhaseResult]) -> Option<Nanos> {
         let released = &self.run().released;
-        let start = self.run().info.started_unix;
+        let continued = self.continued();
         let between = |pair: &[&PhaseResult]| {
-            let [one, next] = [released.get(&pair[0].info.index)?, released.get(&pair[1].info.index)?];
-            if *one < start && *next >= start {
+            let numbers = [pair[0].info.index, pair[1].info.index];
+            let [one, next] = [released.get(&numbers[0])?, released.get(&numbers[1])?];
+            if is_between(&continued, numbers) {
                 return None;
             }
             Some(next.0.checked_sub(one.0)?.saturating_sub(pair[0].end.measured.0))
@@ -87,4 +112,9 @@ impl<'a> PtsProgress<'a> {
         let sum = waits.iter().fold(0_u64, |sum, wait| sum.saturating_add(*wait));
         (!waits.is_empty()).then(|| Nanos(sum / waits.len() as u64))
     }
+}
+
+/// Whether a run was continued after one phase and before or with the next.
+fn is_between(continued: &[u32], [one, next]: [u32; 2]) -> bool {
+    continued.iter().any(|with| one < *with && *with <= next)
 }

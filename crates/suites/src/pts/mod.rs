@@ -53,8 +53,8 @@ impl Pts {
     }
 
     /// What the tests write at most: the preconditioning, the write saturation, and rounds and stages for as long as they may last,
-    /// without what is only read in them.
-    pub fn writes(terms: &PtsTerms) -> WritePlan {
+    /// without what is only read in them. A purge discards `purged` bytes.
+    pub fn writes(terms: &PtsTerms, purged: Bytes) -> WritePlan {
         let sections = terms.sections();
         let is_saturated = sections.iter().any(|section| section.test == PtsTest::WriteSaturation);
         let saturated = if is_saturated { terms.saturated().0 } else { 0 };
@@ -62,7 +62,7 @@ impl Pts {
         let purges = sections.iter().filter(is_purged).count();
         let at = |bytes: f64, rate: Bytes| Nanos::from_secs_f64(bytes / rate.0 as f64).0;
         let preconditioned = at(terms.preconditioning().0 as f64, WritePlan::ASSUMED);
-        let purged = at(terms.span.0 as f64 * purges as f64, PURGE);
+        let purged = at(purged.0 as f64 * purges as f64, PURGE);
         WritePlan {
             bytes: Bytes(terms.preconditioning().0.saturating_add(saturated)),
             timed: Nanos::from_secs_f64(sections.iter().map(|section| writing(terms, *section)).sum()),
@@ -87,7 +87,7 @@ impl Pts {
         if let Some(purge) = terms.purge.filter(|_| section.test.is_purged() && !progress.is_purged(section))
         {
             return Some(match purge {
-                PtsPurge::Discard => Step::Run(vec![tasks::purge(terms, section)]),
+                PtsPurge::Discard => Step::Run(vec![tasks::purge(terms, section, &self.access)]),
                 PtsPurge::SecureDiscard | PtsPurge::Format | PtsPurge::Sanitize => {
                     Step::Prepare(PtsPreparation { section, purge })
                 }
@@ -179,7 +179,16 @@ fn conclusions(terms: &PtsTerms, progress: &PtsProgress<'_>) -> Conclusions {
             ),
         })
     };
-    let warnings = terms.sections().iter().filter_map(unsteady).collect();
+    let paused = |section: PtsSection| Warning::LeftOut {
+        what: format!("{} without a pause", section.name()),
+        why: format!(
+            "the run was continued in the middle of it, and the device could recover meanwhile: for figures of the specification, repeat \
+             it in a run of its own (--tests {})",
+            section.test.name()
+        ),
+    };
+    let unsteady = terms.sections().into_iter().filter_map(|section| unsteady(&section)).collect::<Vec<_>>();
+    let warnings = unsteady.into_iter().chain(progress.paused().into_iter().map(paused)).collect();
     let concluded: Vec<Concluded> = Vec::new();
     Conclusions { concluded, warnings, verdict: None }
 }

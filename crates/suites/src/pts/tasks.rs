@@ -31,6 +31,8 @@ pub struct PtsAccess {
     pub backend: BackendKind,
     /// Past the page cache.
     pub direct: bool,
+    /// Bytes that a purge discards: all of a device, the active range of a file.
+    pub purged: Bytes,
 }
 
 fn base(terms: &PtsTerms, section: PtsSection, phase: PtsPhase) -> FileTask {
@@ -49,11 +51,13 @@ fn part(terms: &PtsTerms, offset: Bytes, size: Bytes) -> Target {
     Target::Existing(ExistingTarget { path, offset, size, overwrite })
 }
 
-/// Discards all blocks of the span.
-pub(super) fn purge(terms: &PtsTerms, section: PtsSection) -> Task {
-    // The largest power of two that divides the span: nothing is left at its end.
-    let block = Bytes(PURGED.min(1 << terms.span.0.trailing_zeros().min(62)));
+/// Discards all blocks, in whole MiB: what is beyond the active range as well, or it would not be as new.
+pub(super) fn purge(terms: &PtsTerms, section: PtsSection, access: &PtsAccess) -> Task {
+    let size = access.purged.round_down(Bytes::MIB.0);
+    // The largest power of two that divides the size: nothing is left at its end.
+    let block = Bytes(PURGED.min(1 << size.0.trailing_zeros().min(62)));
     Task::File(FileTask {
+        target: part(terms, Bytes(0), size),
         mix: Mix::Trim,
         block,
         stop: Stop { loops: Some(1), ..Stop::default() },

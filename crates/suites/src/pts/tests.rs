@@ -8,7 +8,8 @@ use iolite_stats::{Collector, Completion, PhaseResult, Timetable, recorder};
 
 use super::*;
 
-const ACCESS: PtsAccess = PtsAccess { backend: BackendKind::Threads, direct: true };
+const ACCESS: PtsAccess =
+    PtsAccess { backend: BackendKind::Threads, direct: true, purged: Bytes((96 << 20) + 512) };
 
 /// A round's cell takes a second.
 const CELL: u64 = 1_000_000_000;
@@ -161,11 +162,12 @@ fn the_plan_takes_the_time_of_purging_and_preconditioning_too() {
     let size = Bytes(100 << 30);
     let tests = [PtsTest::Iops, PtsTest::WriteSaturation];
     let terms = PtsTerms { span: size, capacity: size, ..terms(&tests) };
-    let plan = Pts::writes(&terms);
+    // Of a device with 150 GiB.
+    let plan = Pts::writes(&terms, Bytes(150 << 30));
     // 200 GiB before the IOPS test and 400 GiB of saturation; both tests begin with a purge.
     assert_eq!(plan.bytes, Bytes(600 << 30));
     let preconditioned = 200.0 * 1024.0 / 500.0;
-    let purged = 2.0 * 100.0 / 2.0;
+    let purged = 2.0 * 150.0 / 2.0;
     let rounds = terms.longest().as_secs_f64();
     assert!((plan.duration.as_secs_f64() - rounds - preconditioned - purged).abs() < 1e-6, "{plan:?}");
 }
@@ -363,10 +365,57 @@ fn every_test_can_be_cut_short_and_goes_on_where_it_was() {
 #[test]
 fn stages_count_as_writes_by_their_time() {
     let terms = PtsTerms { cell: Nanos(60 * CELL), ..terms(&[PtsTest::CrossStimulusRecovery]) };
-    let plan = Pts::writes(&terms);
+    let plan = Pts::writes(&terms, terms.span);
     assert_eq!((plan.bytes, plan.timed), (Bytes(0), Nanos(22 * 3600 * CELL)));
     let demand = PtsTerms { tests: vec![PtsTest::DemandIntensity], max_rounds: 10, ..terms };
-    let plan = Pts::writes(&demand);
+    let plan = Pts::writes(&demand, demand.span);
     // 10 rounds of 9 minutes and three histograms of 10 minutes, a third of which (35 %) writes.
     assert_eq!((plan.bytes, plan.timed), (Bytes(128 << 20), Nanos(7200 * 35 * CELL / 100)));
+}
+
+#[test]
+fn a_purge_discards_the_device_beyond_the_active_range() {
+    let (run, _) = simulated(&terms(&[PtsTest::Composite]), nothing_yet(), |_| 100);
+    let purge = file(&run.phases[0].info.task);
+    let Target::Existing(target) = &purge.target else { panic!("{purge:?}") };
+    // 96 MiB of the device and not the 64 of the active range, in whole MiB.
+    assert_eq!((target.offset, target.size, purge.block), (Bytes(0), Bytes(96 << 20), Bytes(16 << 20)));
+    let Target::Existing(target) = &file(&run.phases[1].info.task).target else { panic!() };
+    assert_eq!(target.size, Bytes(64 << 20));
+}
+
+#[test]
+fn times_between_runs_are_no_waits_and_make_recovery_another_test() {
+    let terms = PtsTerms { scale: 0.002, cell: Nanos(6 * CELL / 5), ..terms(&[PtsTest::HostIdleRecovery]) };
+    let (mut run, _) = simulated(&terms, nothing_yet(), |_| 100);
+    const WAIT: u64 = 7;
+    let mut at = 0;
+    for index in 0..run.phases.len() as u32 {
+        // An hour before each run that continues the one before; both begin among the 36 bursts after the first wait.
+        at += if [20, 35].contains(&index) { 3600 * CELL } else { 0 };
+        run.released.insert(index, Nanos(at));
+        at += CELL + WAIT;
+    }
+    run.info.started_unix = run.released[&35];
+    let resumed = |run: &mut Run, phases| {
+        let from = iolite_model::RunId("earlier".into());
+        let resumed = iolite_model::PtsResumed { run: from, phases, idle: Nanos(3600 * CELL) };
+        run.conclusions.push(Concluded::of(&resumed));
+    };
+    let conclusions = |run: &Run| match Pts::new(terms.clone(), ACCESS).next(run, Nanos(0)) {
+        Step::Done(conclusions) => conclusions,
+        other => panic!("{other:?}"),
+    };
+    // After purge and preconditioning nothing is lost.
+    resumed(&mut run, 2);
+    assert!(conclusions(&run).warnings.is_empty());
+    resumed(&mut run, 20);
+    resumed(&mut run, 35);
+    let progress = PtsProgress::of(&run, &terms);
+    let section = terms.sections()[0];
+    assert_eq!(progress.stage(section, PtsStage::Bursts(5)).unwrap().idle, Some(Nanos(WAIT)));
+    assert_eq!(progress.paused(), [section]);
+    let warnings = conclusions(&run).warnings;
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(warning.to_string().contains("host-idle-recovery without a pause"), "{warning}");
 }
