@@ -157,6 +157,9 @@ fn runs_that_alternate_are_compared_pair_by_pair() {
     assert!(paired.caveats.is_empty() && four.caveats.is_empty(), "{paired:?}");
 }
 
+/// In which pairs, by number, the run after is measured first.
+type Order = fn(u64) -> bool;
+
 /// Pairs of runs in time, the one after first in those of which `after_first` holds; of each run the phases that `of` gives.
 fn in_turns(
     pairs: u64,
@@ -182,12 +185,12 @@ fn compare_sets((before, after): &(Vec<Run>, Vec<Run>)) -> Comparison {
 fn a_steady_trend_is_no_difference_where_one_side_always_came_first() {
     // Each run is 2 % faster than the one before it, and a little noise; both sides are the same.
     let level = |place: u64| (1000.0 * 1.02f64.powi(place as i32)) as u64 + [0, 3, 1][place as usize % 3];
-    let of = |after_first: fn(u64) -> bool| {
+    let of = |after_first: Order| {
         in_turns(8, after_first, |pair, is_after| {
             vec![("reads", level(2 * pair + u64::from(after_first(pair) != is_after)))]
         })
     };
-    let orders: [(fn(u64) -> bool, _); 3] = [
+    let orders: [(Order, &str); 3] = [
         (|_| false, "8 of 8 pairs of runs, the run before"),
         (|_| true, "8 of 8 pairs of runs, the run after"),
         (|pair| pair == 3, "7 of 8 pairs of runs, the run before"),
