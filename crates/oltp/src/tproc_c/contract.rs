@@ -220,6 +220,10 @@ pub trait Session {
     /// # Errors
     /// [`Error::Engine`] for anything but a deadlock or a lock that can't be had.
     fn perform(&mut self, transaction: &Transaction) -> Result<Done>;
+
+    /// The user has ended: a server that counts a session's transactions only from time to time is to count them now, for
+    /// [`Reader::transactions`].
+    fn be_counted(&mut self) {}
 }
 
 /// Reads what there is, beside the users.

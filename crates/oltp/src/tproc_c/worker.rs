@@ -90,8 +90,10 @@ impl Worker<'_> {
     pub(super) fn run(mut self, task: &TprocCTask) -> (WorkerLane, Outstanding, Option<Error>) {
         let mut arrivals = self.distance.map(|distance| Arrivals::new(task, self.lane.worker(), distance));
         let failure = self.transactions(&mut arrivals).err();
+        let now = self.lane.now();
+        self.session.be_counted();
         let end = self.lane.end();
-        let backlog = arrivals.map_or(0, |arrivals| arrivals.due_by(end.min(self.lane.now())));
+        let backlog = arrivals.map_or(0, |arrivals| arrivals.due_by(end.min(now)));
         let at_end = u64::from(self.last_completed > end);
         (self.lane, Outstanding { at_end, backlog, ..Outstanding::default() }, failure)
     }

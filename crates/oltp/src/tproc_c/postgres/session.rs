@@ -90,6 +90,12 @@ impl Session for PostgresSession {
             },
         }
     }
+
+    /// PostgreSQL 15 and later; otherwise a session reports what it has counted once a second, and when it ends.
+    fn be_counted(&mut self) {
+        // An older server does not have the function, and a session that failed is counted when it ends.
+        let _ = self.client.batch_execute("SELECT pg_stat_force_next_flush()");
+    }
 }
 
 /// What the values are for the connection.
