@@ -192,7 +192,7 @@ fn odd_logs_of_fio_are_read(place: &TestDirectory) {
     fs::create_dir(&at).unwrap();
     let fio = |arguments: &[&str]| {
         let job = ["--name=a", "--ioengine=null", "--size=1m", "--rw=read", "--time_based", "--thread"];
-        // fio 3.33 does not always come to its end when it compresses logs: then it is started again.
+        // fio 3.33 sometimes hangs when it compresses logs: then it is started again.
         let run = |_| {
             let mut command = Command::new("timeout");
             command.args(["--kill-after=1", "20", "fio"]).current_dir(&at).args(job).args(arguments);
