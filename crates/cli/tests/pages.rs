@@ -7,6 +7,8 @@
 #[path = "common/browser.rs"]
 mod browser;
 mod common;
+#[path = "pages/specification.rs"]
+mod specification;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -128,57 +130,6 @@ fn a_report_shows_every_chart_with_points_and_asks_nobody_for_anything() {
             if let Some(axe) = &axe {
                 assert_eq!(inaccessible(&mut browser, axe), Vec::<String>::new(), "{runs:?} {width} {theme}");
             }
-        }
-    }
-}
-
-#[test]
-fn a_rehearsal_of_the_specification_has_its_plots_and_is_marked() {
-    let place = TestDirectory::new();
-    let Some(mut browser) = Browser::start() else { return };
-    let file = place.data().join("target");
-    std::fs::write(&file, vec![1u8; 52 << 20]).unwrap();
-    let target = file.to_str().unwrap();
-    let output = Command::new(IOLITE)
-        .args(["pts", target, "--allow-overwrite", target, "--tests"])
-        .arg("write-saturation,host-idle-recovery,cross-stimulus-recovery,demand-intensity,zone-throughput")
-        .args(
-            "--scale 0.00002 --max-rounds 5 --threads 1 --depth 2 --demand 1,2 --quiet --results".split(' '),
-        )
-        .arg(place.results())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
-    let page = url(&report(&place, &["latest"], "pts.html"));
-    let axe = axe();
-    for (width, theme) in [(1280, "light"), (400, "dark")] {
-        browser.open(&page, width, theme);
-        for kind in [
-            "pts-convergence",
-            "pts-verification",
-            "pts-saturation",
-            "pts-recovery",
-            "pts-demand",
-            "pts-histogram",
-            "pts-zones",
-        ] {
-            let drawn = format!(
-                "[...document.querySelectorAll('figure[data-kind={kind}] .picture svg svg')].filter(panel => \
-                 panel.querySelectorAll('path[d], circle, rect').length > 0).length"
-            );
-            assert!(browser.value(&drawn).as_u64().unwrap() > 0, "{width} {theme}: no points in {kind}");
-        }
-        let marks =
-            browser.value("document.body.innerText.split('do not conform to the specification').length - 1");
-        // Above the charts, below each of the seven, and in the output.
-        assert!(marks.as_u64().unwrap() >= 9, "{marks}");
-        let wide = browser.value("document.documentElement.scrollWidth - innerWidth");
-        assert!(wide.as_i64().unwrap() <= 0, "{width}: {wide} pixels too wide");
-        assert_eq!(browser.complaints(&page), Vec::<String>::new(), "{width} {theme}");
-        keep(&mut browser, &format!("pts-{width}-{theme}.png"));
-        if let Some(axe) = &axe {
-            assert_eq!(inaccessible(&mut browser, axe), Vec::<String>::new(), "{width} {theme}");
         }
     }
 }

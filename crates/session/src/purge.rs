@@ -40,7 +40,9 @@ impl<'c> DevicePurge<'c> {
         match purge {
             PtsPurge::Format => nvme::purge::format(&file)?,
             PtsPurge::Sanitize => nvme::purge::sanitize(&file, &interrupted)?,
-            PtsPurge::SecureDiscard | PtsPurge::Discard => {
+            // The blocks are discarded by a phase of trims, for which there is nothing to prepare.
+            PtsPurge::Discard => bail!("a discard is no command of the drive"),
+            PtsPurge::SecureDiscard => {
                 let mut offset = 0;
                 while offset < self.size.0 && !interrupted() {
                     let length = CHUNK.min(self.size.0 - offset);

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
+use iolite_engine::EngineError;
 use iolite_model::{Bytes, PtsTerms};
 use iolite_suites::PtsTarget;
 use iolite_sys::device;
@@ -38,8 +39,9 @@ impl InspectedTarget {
     /// Looks at a target, without opening it for writing.
     pub(super) fn at(path: &Path) -> Result<InspectedTarget, UsageError> {
         let shown = path.display();
-        let cannot = |error: std::io::Error| {
-            UsageError::new(format!("cannot read {shown}: {error}; check the path and permissions (sudo)"))
+        let cannot = |source: std::io::Error| {
+            let error = EngineError::File { action: "read", path: path.to_owned(), source };
+            UsageError::new(error.to_string())
         };
         let path = path.canonicalize().map_err(cannot)?;
         let file = File::open(&path).map_err(cannot)?;

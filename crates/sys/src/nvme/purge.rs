@@ -85,10 +85,7 @@ pub fn sanitize(file: &File, interrupted: &dyn Fn() -> bool) -> io::Result<()> {
         match Sanitizing::of(&log_page(file, SANITIZE_STATUS, "its sanitize log")?) {
             Sanitizing::Done => return Ok(()),
             Sanitizing::Failed => return Err(io::Error::other("the drive reports that the sanitize failed")),
-            Sanitizing::InProgress if interrupted() => {
-                let text = "interrupted; the drive continues the sanitize by itself (`nvme sanitize-log` shows its progress)";
-                return Err(io::Error::new(io::ErrorKind::Interrupted, text));
-            }
+            Sanitizing::InProgress if interrupted() => return Err(io::ErrorKind::Interrupted.into()),
             Sanitizing::InProgress => std::thread::sleep(POLL),
         }
     }
