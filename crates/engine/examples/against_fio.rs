@@ -1,7 +1,7 @@
 //! Cost per I/O against the installed fio and against a loop that measures nothing: `make bench`.
 //!
 //! ```text
-//! against_fio BARE_LOOP DIRECTORY [ROUNDS]
+//! against_fio BARE_LOOP DIRECTORY [ROUNDS [CASE]]   (only cases whose name contains CASE)
 //! against_fio run CASE DIRECTORY            (one run of iolite, used by the former)
 //! against_fio workers DIRECTORY             (what many workers cost)
 //! ```
@@ -248,14 +248,15 @@ fn main() {
         }
         [_, "workers", directory] => workers(directory.as_ref()),
         [_, bare, directory, rest @ ..] => {
-            compare(bare, directory.as_ref(), rest.first().map_or(5, |rounds| rounds.parse().unwrap()));
+            let rounds = rest.first().map_or(5, |rounds| rounds.parse().unwrap());
+            compare(bare, directory.as_ref(), rounds, rest.get(1).unwrap_or(&""));
         }
-        _ => eprintln!("usage: against_fio BARE_LOOP DIRECTORY [ROUNDS]"),
+        _ => eprintln!("usage: against_fio BARE_LOOP DIRECTORY [ROUNDS [CASE]]"),
     }
 }
 
-/// Runs all cases and prints one table, in thousands of operations per second.
-fn compare(bare: &str, directory: &Path, rounds: usize) {
+/// Runs the cases whose name contains `wanted` and prints one table, in thousands of operations per second.
+fn compare(bare: &str, directory: &Path, rounds: usize, wanted: &str) {
     let file = directory.join(FILE);
     lay_out(&file);
     println!("kIOPS, one core, medians of {rounds} alternating runs of {SECONDS} s\n");
@@ -264,7 +265,7 @@ fn compare(bare: &str, directory: &Path, rounds: usize) {
          |---|---|---|---|---|---|---|---|"
     );
     let this = std::env::current_exe().unwrap();
-    for (number, case) in CASES.iter().enumerate() {
+    for (number, case) in CASES.iter().enumerate().filter(|(_, case)| case.name.contains(wanted)) {
         let zram = if case.place == TargetKind::Zram { Zram::set_up() } else { None };
         if case.place == TargetKind::Zram && zram.is_none() {
             continue;
@@ -282,7 +283,9 @@ fn compare(bare: &str, directory: &Path, rounds: usize) {
     }
     std::fs::remove_file(&file).unwrap();
     println!();
-    workers(directory);
+    if wanted.is_empty() {
+        workers(directory);
+    }
 }
 
 /// A line of the table.

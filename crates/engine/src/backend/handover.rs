@@ -1,6 +1,8 @@
 //! When queued operations are handed to the kernel, and how many are waited for.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use super::batched_reaping::{BatchedReaping, FAST, SLOW};
 
 /// Decides between batches and single operations, by what the device shows.
 ///
@@ -30,8 +32,8 @@ impl Handover {
         Handover { eager, group: eager, later: false, fixed: false, patience: (PATIENCE, 0), bunches: None }
     }
 
-    /// Also tries whether waiting for half of a full queue of `depth` operations gives more of them: on any device that is
-    /// [`FAST`], and on one served by threads of the kernel (`threads`) unless it is [`SLOW`].
+    /// Also tries whether waiting for half of a full queue of `depth` operations, or for all of it, gives more of them: on any
+    /// device that is [`FAST`], and on one served by threads of the kernel (`threads`) unless it is [`SLOW`].
     pub(super) fn trying_bunches(self, depth: usize, threads: bool) -> Handover {
         let below = if threads { SLOW } else { FAST };
         Handover { bunches: (depth >= 2 * self.eager).then(|| BatchedReaping::new(depth, below)), ..self }
@@ -62,18 +64,17 @@ impl Handover {
     /// Whether operations go to the device, and are waited for, in bunches.
     #[inline(always)]
     fn bunched(&self) -> bool {
-        self.bunches.as_ref().is_some_and(|bunches| bunches.on)
+        self.bunches.as_ref().is_some_and(|bunches| bunches.waited_for().is_some())
     }
 
     /// Number of operations to wait for, and for how long, where `at_least` are asked for and so many are outstanding.
     #[inline]
     pub(super) fn wait(&self, at_least: usize, timeout: Duration, outstanding: usize) -> (usize, Duration) {
-        match &self.bunches {
-            // Only while nothing could be issued anyway.
-            Some(bunches) if bunches.on && at_least > 0 && outstanding >= bunches.depth => {
-                (at_least.max(bunches.depth / 2), timeout.min(BUNCH_WAIT))
-            }
-            _ => (at_least, timeout),
+        // Only while nothing could be issued anyway.
+        let bunches = self.bunches.as_ref().filter(|bunches| at_least > 0 && outstanding >= bunches.depth());
+        match bunches.and_then(BatchedReaping::waited_for) {
+            Some((bunch, longest)) => (at_least.max(bunch), timeout.min(longest)),
+            None => (at_least, timeout),
         }
     }
 
@@ -107,10 +108,7 @@ impl Handover {
             self.whole_queue_is_back();
         }
         if let Some(bunches) = &mut self.bunches {
-            bunches.operations += came;
-            if bunches.operations >= TURN && self.later {
-                bunches.turn(Instant::now());
-            }
+            bunches.reaped(came, self.later);
         }
     }
 
@@ -136,90 +134,6 @@ const PATIENCE: u32 = 4;
 
 /// The longest that [`PATIENCE`] grows where batches were not back at once after all.
 const LONGEST_PATIENCE: u32 = 1 << 14;
-
-/// Operations of a turn, in which operations are waited for in one of both ways.
-const TURN: usize = 4096;
-
-/// A device that takes less than this for an operation, at a full queue, may be one in memory.
-const FAST: Duration = Duration::from_micros(6);
-
-/// A device that takes longer than this is none, though threads of the kernel serve it.
-const SLOW: Duration = Duration::from_micros(20);
-
-/// What bunches must take at most, as a share of the time of single operations.
-const WORTHWHILE: f64 = 0.9;
-
-/// Trials in a row that must show it.
-const TRIALS: u32 = 2;
-
-/// Turns after which it is tried again: the trials take some hundredths of the time.
-const AGAIN: u32 = 128;
-
-/// The longest wait for a bunch: an operation that takes long must not hide the others' return.
-const BUNCH_WAIT: Duration = Duration::from_micros(200);
-
-/// Whether waiting for half of a full queue at a time gives more operations than waiting for each: tried in turns.
-#[derive(Debug)]
-struct BatchedReaping {
-    depth: usize,
-    /// Only devices that take less than this for an operation are tried.
-    below: Duration,
-    /// Whether bunches are waited for in this turn.
-    on: bool,
-    /// Operations of this turn.
-    operations: usize,
-    /// Start of this turn.
-    since: Option<Instant>,
-    /// Time of an operation in the last turn that was not waited for in bunches.
-    single: Duration,
-    /// Trials in a row in which bunches were better.
-    better: u32,
-    /// Turns until the next trial.
-    rest: u32,
-}
-
-impl BatchedReaping {
-    fn new(depth: usize, below: Duration) -> BatchedReaping {
-        BatchedReaping {
-            depth,
-            below,
-            on: false,
-            operations: 0,
-            since: None,
-            single: Duration::ZERO,
-            better: 0,
-            rest: 0,
-        }
-    }
-
-    /// A turn is over.
-    #[cold]
-    fn turn(&mut self, now: Instant) {
-        let operations = std::mem::take(&mut self.operations).max(1);
-        if let Some(since) = self.since.replace(now) {
-            self.judge(now.saturating_duration_since(since) / operations as u32);
-        }
-    }
-
-    /// Decides how the next turn is done, from the time that an operation took in this one.
-    fn judge(&mut self, each: Duration) {
-        if !self.on {
-            self.single = each;
-            self.rest = self.rest.saturating_sub(1);
-            self.on = self.rest == 0 && each < self.below;
-            return;
-        }
-        if each.as_secs_f64() > WORTHWHILE * self.single.as_secs_f64() {
-            // A single bad turn may be the host's: where bunches have been better, they are compared again at once.
-            self.rest = if self.better >= TRIALS { 0 } else { AGAIN };
-            (self.better, self.on) = (0, false);
-            return;
-        }
-        self.better += 1;
-        // Compared once more, and from time to time as long as it goes on.
-        self.on = self.better >= TRIALS && !self.better.is_multiple_of(AGAIN);
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -286,45 +200,15 @@ mod tests {
         }
     }
 
-    /// Judges turns on a device whose operations take so many nanoseconds in each way; returns the turns done in bunches.
-    fn bunched_turns(bunches: &mut BatchedReaping, single: u64, bunched: u64, turns: u32) -> u32 {
-        (0..turns)
-            .map(|_| {
-                let on = bunches.on;
-                bunches.judge(Duration::from_nanos(if on { bunched } else { single }));
-                u32::from(on)
-            })
-            .sum()
-    }
-
     #[test]
-    fn bunches_are_used_where_they_give_more() {
-        let bunches = &mut BatchedReaping::new(32, FAST);
-        assert!(bunched_turns(bunches, 4000, 2000, 1000) > 980);
-        bunches.judge(Duration::from_millis(1));
-        assert!(bunched_turns(bunches, 4000, 2000, 1000) > 980, "the host was busy for a moment");
-        // It has become a device that loses by them.
-        assert!(bunched_turns(bunches, 4000, 6000, 1000) < 20);
-        assert!(bunched_turns(bunches, 4000, 3800, 1000) < 20, "the difference is hardly one");
-    }
-
-    #[test]
-    fn a_disk_never_waits_for_bunches() {
-        let bunches = &mut BatchedReaping::new(32, FAST);
-        assert_eq!(bunched_turns(bunches, 11_000, 100, 1000), 0);
-        let threads = || Handover::adapting(4).trying_bunches(32, true).bunches.unwrap();
-        assert!(
-            bunched_turns(&mut threads(), 11_000, 9000, 1000) > 980,
-            "threads of the kernel share the processor with us"
-        );
-        assert_eq!(bunched_turns(&mut threads(), 25_000, 20_000, 1000), 0);
+    fn a_bunch_is_waited_for_while_nothing_can_be_issued() {
         let mut handover = Handover::adapting(4).trying_bunches(32, false);
         let asked = (1, Duration::from_secs(1));
         assert_eq!(handover.wait(asked.0, asked.1, 32), asked);
-        handover.bunches.as_mut().unwrap().on = true;
+        handover.bunches.as_mut().unwrap().wait_for_half();
         handover.reaped(1, 31);
         assert!(!handover.is_due(31));
-        assert_eq!(handover.wait(asked.0, asked.1, 32), (16, BUNCH_WAIT));
+        assert_eq!(handover.wait(asked.0, asked.1, 32), (16, Duration::from_micros(200)));
         assert_eq!(handover.wait(0, asked.1, 32), (0, asked.1), "who only looks does not wait");
         assert_eq!(handover.wait(asked.0, asked.1, 31), asked, "what can be issued is not kept waiting");
         assert!(

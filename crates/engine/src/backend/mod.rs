@@ -1,5 +1,6 @@
 //! How operations reach the kernel: one file per back end, chosen once a phase.
 
+mod batched_reaping;
 mod busy;
 mod files;
 mod handover;
