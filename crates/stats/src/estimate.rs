@@ -2,6 +2,7 @@
 
 mod correlation;
 mod ranks;
+mod sectioning;
 
 use iolite_model::Quantile;
 use serde::{Deserialize, Serialize};
@@ -209,26 +210,6 @@ impl Estimate {
         let error = (squares / (n - 1.0) / n).sqrt() / (base / n);
         let error = if error < 1e-14 * value.abs() { 0.0 } else { error };
         Some(Estimate::student(value, error, independent(n), direction))
-    }
-
-    /// A quantile from sections of a phase `(operations, of these slower than the quantile)` in the order they were
-    /// measured, with `value_at` as for [`Estimate::quantile`].
-    ///
-    /// Slow operations come together, so that they are worth fewer than their number. How much fewer is their design
-    /// effect: the variance of the share of slow operations from section to section, over the binomial one. The ranks are
-    /// the binomial ones for the number that the operations are worth, reduced for the few degrees of freedom that the
-    /// sections leave (Woodruff 1952, Journal of the American Statistical Association 47: quantiles of clustered
-    /// observations from the interval of their share; Korn & Graubard 1998, Survey Methodology 24, for that interval).
-    ///
-    /// `None` where the sections say nothing: fewer than four of them.
-    pub fn quantile_of_sections(
-        q: Quantile,
-        sections: &[(f64, f64)],
-        value_at: impl Fn(f64) -> f64,
-        direction: Direction,
-    ) -> Option<Estimate> {
-        let worth = worth_for_quantile(sections)?;
-        Some(Estimate::quantile(q, worth, value_at, direction))
     }
 }
 

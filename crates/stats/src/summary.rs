@@ -156,7 +156,12 @@ impl PhaseResult {
     pub fn quantile(&self, kind: OpKind, quantile: Quantile) -> Option<Estimate> {
         let record = self.totals.record_of(kind).filter(|record| record.response.count() > 0)?;
         let value_at = |q: f64| record.response.quantile(Quantile(q)).0.min(record.sums.response_max) as f64;
-        let worth = self.effective_for_quantile(kind, quantile).max(1);
-        Some(Estimate::quantile(quantile, worth, value_at, Direction::LowerIsBetter))
+        let sections: Vec<_> =
+            self.totals.cut.sections.iter().filter_map(|section| section.response(kind)).collect();
+        let direction = Direction::LowerIsBetter;
+        Estimate::quantile_of_sections(quantile, &sections, value_at, direction).or_else(|| {
+            let worth = self.effective_operations(kind).max(1);
+            Some(Estimate::quantile(quantile, worth, value_at, direction))
+        })
     }
 }

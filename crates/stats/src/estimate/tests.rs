@@ -1,4 +1,5 @@
 use super::*;
+use crate::histogram::Histogram;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -166,34 +167,57 @@ fn intervals_cover_the_truth_as_often_as_they_say() {
     }
 }
 
-/// Response times in sections, exponential around a mean that is an AR(1) process of the sections, and the interval of a
-/// quantile; how often it covers the truth.
-fn clustered_coverage(q: f64, sections: usize, correlation: f64, spread: f64) -> f64 {
-    let level = |state: f64| (spread * state).exp();
-    let truth = mixture_quantile(q, spread);
+/// How often the interval of a quantile, from 24 sections of response times that `draw` makes, covers the truth (in ms).
+fn covered(q: f64, truth: f64, mut draw: impl FnMut(&mut Xoshiro256PlusPlus) -> Vec<Vec<f64>>) -> f64 {
     let runs = simulations() / 5;
     let covered = (0..runs).filter(|&seed| {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let mut state = normal(&mut rng);
-        let drawn: Vec<Vec<f64>> = (0..sections)
-            .map(|_| {
-                state = correlation * state + (1.0 - correlation * correlation).sqrt() * normal(&mut rng);
-                (0..300).map(|_| -(1.0 - rng.random::<f64>()).ln() * level(state)).collect()
-            })
-            .collect();
-        let mut all: Vec<f64> = drawn.iter().flatten().copied().collect();
-        all.sort_by(f64::total_cmp);
-        let value_at = |q: f64| all[((q * all.len() as f64).ceil().max(1.0) as usize - 1).min(all.len() - 1)];
-        let value = value_at(q);
-        let counts: Vec<_> = drawn
-            .iter()
-            .map(|section| (section.len() as f64, section.iter().filter(|x| **x > value).count() as f64))
-            .collect();
+        let sections: Vec<Histogram> = draw(&mut rng).iter().map(|times| in_nanoseconds(times)).collect();
+        let mut all = Histogram::new();
+        sections.iter().for_each(|section| all.merge(section));
+        let value_at = |q: f64| all.quantile(Quantile(q)).0 as f64;
+        let sections: Vec<&Histogram> = sections.iter().collect();
         let found =
-            Estimate::quantile_of_sections(Quantile(q), &counts, value_at, Direction::LowerIsBetter).unwrap();
+            Estimate::quantile_of_sections(Quantile(q), &sections, value_at, Direction::LowerIsBetter);
+        let found = found.unwrap().scaled(1e-6);
         found.low <= truth && truth <= found.high
     });
     covered.count() as f64 / runs as f64
+}
+
+fn in_nanoseconds(times: &[f64]) -> Histogram {
+    let mut histogram = Histogram::new();
+    times.iter().for_each(|time| histogram.record((time * 1e6) as u64));
+    histogram
+}
+
+fn exponential(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    -(1.0 - rng.random::<f64>()).ln()
+}
+
+/// Response times in sections, exponential around a mean that is an AR(1) process of the sections.
+fn clustered_coverage(q: f64, operations: usize, correlation: f64, spread: f64) -> f64 {
+    covered(q, mixture_quantile(q, spread), |rng| {
+        let mut state = normal(rng);
+        let section = |_| {
+            state = correlation * state + (1.0 - correlation * correlation).sqrt() * normal(rng);
+            (0..operations).map(|_| exponential(rng) * (spread * state).exp()).collect()
+        };
+        (0..24).map(section).collect()
+    })
+}
+
+/// Response times in sections of 1,000, some of which have a stall: a number of operations that take 50 times as long.
+fn stalling_coverage(q: f64, stalls: f64, stalled: usize) -> f64 {
+    let share = stalls * stalled as f64 / 1000.0;
+    let above = |x: f64| (1.0 - share) * (-x).exp() + share * (-x / 50.0).exp();
+    covered(q, inverse(above, 1.0 - q), |rng| {
+        let section = |_| {
+            let slow = if rng.random::<f64>() < stalls { stalled } else { 0 };
+            (0..1000).map(|i| exponential(rng) * if i < slow { 50.0 } else { 1.0 }).collect()
+        };
+        (0..24).map(section).collect()
+    })
 }
 
 /// The quantile of the mixture: exponential times whose mean is log-normal, by bisection over a sum of the normal density.
@@ -203,10 +227,15 @@ fn mixture_quantile(q: f64, spread: f64) -> f64 {
         states.map(|z| (-x / (spread * z).exp()).exp() * (-z * z / 2.0).exp() * 0.01).sum::<f64>()
             / std::f64::consts::TAU.sqrt()
     };
+    inverse(above, 1.0 - q)
+}
+
+/// Where a falling function has a value, by bisection.
+fn inverse(falling: impl Fn(f64) -> f64, value: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1e4);
     for _ in 0..100 {
         let middle = (low + high) / 2.0;
-        if above(middle) > 1.0 - q { low = middle } else { high = middle }
+        if falling(middle) > value { low = middle } else { high = middle }
     }
     low
 }
@@ -214,11 +243,44 @@ fn mixture_quantile(q: f64, spread: f64) -> f64 {
 #[test]
 fn quantiles_of_clustered_times_are_covered() {
     for (correlation, spread) in [(0.0, 0.0), (0.5, 0.3), (0.8, 0.3), (0.8, 0.1)] {
-        let shares =
-            [24].map(|sections| [0.5, 0.99].map(|q| clustered_coverage(q, sections, correlation, spread)));
+        let shares = [(300, 0.5), (300, 0.99), (700, 0.99)]
+            .map(|(operations, q)| clustered_coverage(q, operations, correlation, spread));
         println!("correlation {correlation}, spread {spread}: {shares:.3?}");
-        assert!(shares.iter().flatten().all(|share| *share >= 0.90), "{correlation} {spread}: {shares:?}");
+        assert!(shares.iter().all(|share| *share >= 0.90), "{correlation} {spread}: {shares:?}");
     }
+}
+
+#[test]
+fn quantiles_beside_stalls_are_covered() {
+    for (stalls, stalled) in [(0.1, 30), (0.25, 20), (0.5, 40)] {
+        let share = stalling_coverage(0.99, stalls, stalled);
+        println!("{stalled} of 1,000 operations stalled in {stalls} of the sections: {share:.3}");
+        assert!(share >= 0.90, "{stalls} {stalled}: {share}");
+    }
+}
+
+#[test]
+fn an_upper_end_that_no_rank_gives_comes_from_the_sections() {
+    // 24 sections alike but for one with a stall: worth too few operations for an upper rank.
+    let times = |slow: usize| -> Histogram {
+        in_nanoseconds(
+            &(1..=1000).map(|i| if i <= slow { 500.0 } else { 1.0 + i as f64 / 1e4 }).collect::<Vec<_>>(),
+        )
+    };
+    let sections: Vec<Histogram> = (0..24).map(|i| times(if i == 7 { 200 } else { 0 })).collect();
+    let mut all = Histogram::new();
+    sections.iter().for_each(|section| all.merge(section));
+    let estimate = |sections: &[Histogram]| {
+        let value_at = |q: f64| all.quantile(Quantile(q)).0 as f64;
+        let sections: Vec<&Histogram> = sections.iter().collect();
+        Estimate::quantile_of_sections(Quantile(0.99), &sections, value_at, Direction::LowerIsBetter)
+    };
+    let found = estimate(&sections).unwrap().scaled(1e-6);
+    assert!(found.low < 1.1 && 1.1 < found.high && found.high < 50.0, "{found:?}");
+    // Too few sections for it: the largest observation.
+    let few: Vec<Histogram> = sections.iter().skip(4).take(6).cloned().collect();
+    assert!(estimate(&few).unwrap().scaled(1e-6).high > 400.0);
+    assert_eq!(estimate(&sections[..3]), None);
 }
 
 #[test]
