@@ -36,7 +36,7 @@ const WRONG: i32 = 84;
 enum Data {
     /// Nothing that was made up for it.
     None,
-    /// What an earlier write has had.
+    /// What an earlier write has had, or what was read in order to be written back.
     Used,
     /// What is to be written.
     Ready,
@@ -270,7 +270,8 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             IoKind::Read => {
                 // What is read takes the place of the data that was made up.
                 if self.plan.fill == Fill::Ahead {
-                    self.held_data[slot as usize] = Data::None;
+                    self.held_data[slot as usize] =
+                        if self.plan.writes_back { Data::Used } else { Data::None };
                 }
                 IoOp::Read
             }

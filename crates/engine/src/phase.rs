@@ -358,11 +358,16 @@ impl Phase {
             () if task.sizes.is_some() || task.verify.is_some() => Fill::Drawn,
             () => Fill::Ahead,
         };
+        let filler = Filler::of(task, worker).map_err(refused)?;
         Ok(Plan {
             stream,
             base: self.targets.base(),
             arrivals: Arrivals::new(task, worker),
-            filler: Filler::of(task, worker).map_err(refused)?,
+            // With several in flight, the buffer of a write is not the one that was read into.
+            writes_back: matches!(task.mix, Mix::ReadThenWrite(_))
+                && filler.scrambles()
+                && task.depth_of(worker) == 1,
+            filler,
             fill,
             filled: false,
             depth: task.depth_of(worker),

@@ -424,6 +424,23 @@ fn a_mix_writes_made_up_data_not_what_it_has_read() {
 }
 
 #[test]
+fn what_is_written_back_is_what_was_read_but_for_a_change() {
+    let mut place = Fixture::new();
+    let path = place.existing(0);
+    let mut task = on(&path, BackendKind::Sync, Mix::Write);
+    (task.workers, task.concurrency) = (1, 1);
+    place.run(&task).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    task.mix = Mix::ReadThenWrite(100);
+    (task.contents.refill, task.contents.scramble) = (false, true);
+    place.run(&task).unwrap();
+    let after = std::fs::read(&path).unwrap();
+    for (before, after) in before.chunks(512).zip(after.chunks(512)) {
+        assert!(before[..8] != after[..8] && before[8..] == after[8..]);
+    }
+}
+
+#[test]
 fn limits_may_be_each_workers_own() {
     for (stop, expected) in [
         (Stop { worker_operations: Some(10), ..Stop::default() }, 20),

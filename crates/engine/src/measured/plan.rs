@@ -16,6 +16,8 @@ pub(crate) struct Plan {
     pub(crate) arrivals: Arrivals,
     pub(crate) filler: Filler,
     pub(crate) fill: Fill,
+    /// What has been read is changed and written back.
+    pub(crate) writes_back: bool,
     /// All buffers hold data already: made up before time began.
     pub(crate) filled: bool,
     /// Operations in flight at most; the back end has as many slots.

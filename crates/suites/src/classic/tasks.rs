@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use iolite_model::{
-    Access, BackendKind, BonniePhase, BonnieTerms, Bytes, ClassicStep, DdStep, DdTerms, FileTarget, FileTask,
-    IozoneTerms, IozoneTest, MetadataOperation, MetadataStep, MetadataTask, Mix, Nanos, PageCache, Stop,
-    SyncMethod, Target, Task, WriteDurability,
+    Access, BackendKind, BonniePhase, BonnieTerms, Bytes, ClassicStep, Contents, DdStep, DdTerms, FileTarget,
+    FileTask, IozoneTerms, IozoneTest, MetadataOperation, MetadataStep, MetadataTask, Mix, Nanos, PageCache,
+    Stop, SyncMethod, Target, Task, WriteDurability,
 };
 
 /// The file that dd writes and reads back.
@@ -43,6 +43,11 @@ fn base(step: ClassicStep, file: FileTarget, block: Bytes) -> FileTask {
 
 fn file(name: impl Into<PathBuf>, size: Bytes, create: bool, per_worker: bool) -> FileTarget {
     FileTarget { name: name.into(), size, create, preallocate: false, per_worker }
+}
+
+/// What was read is changed a little and written back. It was random, so neither compression nor deduplication gains by it.
+fn changed() -> Contents {
+    Contents { refill: false, scramble: true, ..Contents::default() }
 }
 
 /// The task that writes what `task` would read, and makes it durable at its end.
@@ -107,6 +112,7 @@ pub(super) fn bonnie(terms: &BonnieTerms, phase: BonniePhase, keep_cache: bool) 
         BonniePhase::PutCharacter | BonniePhase::PutBlock => writing(task),
         BonniePhase::Rewrite => FileTask {
             mix: Mix::ReadThenWrite(100),
+            contents: changed(),
             cache: PageCache { invalidate: drop, ..PageCache::default() },
             ..writing(task)
         },
@@ -123,6 +129,7 @@ fn seeks(terms: &BonnieTerms, task: FileTask, drop: bool) -> FileTask {
     FileTask {
         target: Target::File(file(format!("{BONNIE}.0"), size, false, false)),
         mix: Mix::ReadThenWrite(WRITTEN_BACK),
+        contents: changed(),
         access: Access::Random,
         workers: terms.seekers.max(1),
         concurrency: terms.seekers.max(1),

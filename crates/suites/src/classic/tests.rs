@@ -114,7 +114,9 @@ fn phases_do_what_the_manuals_say() {
     let steps = steps(terms());
     let files = files(&steps);
     let named = |name: &str| *files.iter().find(|task| task.name == name).unwrap();
-    assert_eq!(named("bonnie: rewrite").mix, Mix::ReadThenWrite(100));
+    let rewrite = named("bonnie: rewrite");
+    assert_eq!((rewrite.mix, rewrite.contents.refill), (Mix::ReadThenWrite(100), false));
+    assert!(named("bonnie: block output").contents.refill, "what is written back was random");
     assert_eq!(named("bonnie: per-character output").block, Bytes(1));
     assert_eq!(named("bonnie: random seeks").stop.operations, Some(8192 + 819));
     assert_eq!(named("bonnie: random seeks").workers, 5);
