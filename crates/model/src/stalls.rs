@@ -53,6 +53,12 @@ pub enum StallCause {
     MemoryPressure,
     /// A second in which the database wrote its data files: a checkpoint, its background writer or write daemon, by its own counters.
     DataFileWrites,
+    /// InnoDB's redo log was nearly full, so that pages are written as fast as possible, and at its maximum sessions wait for that.
+    CheckpointAge,
+    /// Sessions waited for a free page of InnoDB's buffer pool: pages had to be written to make one.
+    FreePageWaits,
+    /// Sessions waited for space in InnoDB's log buffer.
+    LogBufferWaits,
 }
 
 /// Where the time of an operation went. The parts add up to its response time.
@@ -179,8 +185,13 @@ impl StallCause {
             StallCause::Steal => "stolen CPU time",
             StallCause::MemoryPressure => "memory pressure",
             StallCause::DataFileWrites => {
-                "writes of the database to its data files (checkpoint, background writer)"
+                "writes of the database to its data files (checkpoint, background writer, page cleaner)"
             }
+            StallCause::CheckpointAge => {
+                "a nearly full redo log (InnoDB's checkpoint age above 7/8 of its maximum)"
+            }
+            StallCause::FreePageWaits => "waits for a free page of InnoDB's buffer pool",
+            StallCause::LogBufferWaits => "waits for space in InnoDB's log buffer",
         }
     }
 }

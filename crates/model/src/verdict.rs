@@ -16,6 +16,20 @@ pub enum Fitness {
     Unfit,
 }
 
+/// What the numbers of a [`Reason`] are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReasonUnit {
+    /// Time in nanoseconds: a response time, which is to be at most the bound.
+    Nanoseconds,
+    /// Operations per second, which are to be at least the bound.
+    OperationsPerSecond,
+    /// Bytes per second, which are to be at least the bound.
+    BytesPerSecond,
+    /// A number of events, such as errors, which is to be at most the bound.
+    Count,
+}
+
 /// One criterion and how it came out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reason {
@@ -27,10 +41,16 @@ pub struct Reason {
     pub measured: String,
     /// What was requested, as text; empty where nothing is: the figure is for information.
     pub asked: String,
-    /// The measured value as a number (nanoseconds or operations per second), for machines.
+    /// The measured value as a number of `unit`, for machines.
     pub value: f64,
     /// The bound as a number of the same unit.
     pub bound: f64,
+    /// The unit of both; `None` without a figure.
+    #[serde(default)]
+    pub unit: Option<ReasonUnit>,
+    /// Number of the phase that was judged; `None` where it was not a single one.
+    #[serde(default)]
+    pub phase: Option<u32>,
     /// What the figure alone does not show, and how far it is to be trusted: one sentence each, and part of why the outcome is
     /// not better.
     #[serde(default)]
@@ -52,15 +72,22 @@ impl Reason {
             asked: asked.into(),
             value: f64::NAN,
             bound: f64::NAN,
+            unit: None,
+            phase: None,
             reservations: Vec::new(),
         }
     }
 
-    /// The same with the measured value and its bound, in nanoseconds or per second. What is not finite is not known: NaN, which is
-    /// NULL in SQL and null in JSON.
-    pub fn with_figure(self, value: f64, bound: f64) -> Reason {
+    /// The same with the measured value and its bound, both of this unit. What is not finite is not known: NaN, which is NULL in SQL and
+    /// null in JSON.
+    pub fn with_figure(self, value: f64, bound: f64, unit: ReasonUnit) -> Reason {
         let known = |number: f64| if number.is_finite() { number } else { f64::NAN };
-        Reason { value: known(value), bound: known(bound), ..self }
+        Reason { value: known(value), bound: known(bound), unit: Some(unit), ..self }
+    }
+
+    /// The same about the phase of this number alone.
+    pub fn of_phase(self, phase: u32) -> Reason {
+        Reason { phase: Some(phase), ..self }
     }
 
     /// Something that allows no better outcome than `at_best`.

@@ -1,6 +1,8 @@
 //! What the machine did over time: each reading as a line with its mean, its extremes, and its course.
 
-use iolite_model::{Bytes, Configuration, Ending, Reading, RunInfo, Warning};
+use iolite_model::{
+    Bytes, Configuration, Ending, ObservationGap, ObservedDatabase, Reading, RunInfo, WaitsFound, Warning,
+};
 use iolite_results::{Readings, Run};
 use serde_json::{Value, json};
 
@@ -9,7 +11,7 @@ use crate::grid::aligned;
 use crate::json as shared;
 use crate::styler::{Emphasis, Style, Styler};
 use crate::text::filled;
-use crate::{answer, configuration, machine};
+use crate::{answer, configuration, machine, waits};
 
 /// Name and version of the document of `iolite observe`.
 pub const JSON_FORMAT: &str = "iolite-observe/1";
@@ -31,10 +33,14 @@ enum Figure {
     Each(&'static str, &'static str),
     /// A state, in bytes.
     State(&'static str),
+    /// What a database counted per second of the time in which it was read.
+    Counted(&'static str),
+    /// The same in bytes.
+    CountedBytes(&'static str),
 }
 
 /// Probe, subject (empty: each there is), label and unit, and what it is made of.
-const FIGURES: [(&str, &str, &str, Figure); 23] = [
+const FIGURES: [(&str, &str, &str, Figure); 31] = [
     ("cpu", "", "user, %", Figure::CpuShare("user_seconds")),
     ("cpu", "", "system, %", Figure::CpuShare("system_seconds")),
     ("cpu", "", "I/O wait, %", Figure::CpuShare("iowait_seconds")),
@@ -58,6 +64,14 @@ const FIGURES: [(&str, &str, &str, Figure); 23] = [
     ("page-cache", "", "written back/s", Figure::Bytes("written_back_bytes")),
     ("memory", "", "available", Figure::State("available_bytes")),
     ("memory", "", "dirty", Figure::State("dirty_bytes")),
+    ("database", "", "data reads/s", Figure::Counted("data_reads")),
+    ("database", "", "data read/s", Figure::CountedBytes("data_read_bytes")),
+    ("database", "", "data writes/s", Figure::Counted("data_writes")),
+    ("database", "", "data written/s", Figure::CountedBytes("data_written_bytes")),
+    ("database", "", "data syncs/s", Figure::Counted("data_syncs")),
+    ("database", "", "log writes/s", Figure::Counted("log_writes")),
+    ("database", "", "log written/s", Figure::CountedBytes("log_written_bytes")),
+    ("database", "", "log syncs/s", Figure::Counted("log_syncs")),
 ];
 
 /// A time of observing with all that is to be reported of it.
@@ -69,6 +83,10 @@ pub struct ObservedReport {
     pub configuration: Option<Configuration>,
     /// What was read.
     pub readings: Readings,
+    /// The database beside it, where one was observed.
+    pub database: Option<ObservedDatabase>,
+    /// What its sessions waited for: one entry for each time in which it could be read.
+    pub waits: Vec<WaitsFound>,
     /// The warnings, in the order they arose.
     pub warnings: Vec<Warning>,
     /// How it ended.
@@ -91,6 +109,8 @@ impl ObservedReport {
             run: run.info.clone(),
             configuration: run.concluded().last(),
             readings: run.readings.clone(),
+            database: run.concluded().last(),
+            waits: run.concluded().collect(),
             warnings: run.warnings.clone(),
             ending: crate::document::ending(run),
         }
@@ -121,8 +141,13 @@ impl ObservedReport {
 impl Figure {
     /// The value between two readings, with the seconds that it is of.
     fn between(self, before: &Reading, after: &Reading, cpus: f64) -> Option<(f64, f64)> {
-        let seconds = after.at.saturating_sub(before.at).as_secs_f64();
+        let mut seconds = after.at.saturating_sub(before.at).as_secs_f64();
         let value = match self {
+            Figure::Counted(name) | Figure::CountedBytes(name) => {
+                // Counters begin anew when a database is reached again.
+                seconds = after.growth(before, "observed_seconds").filter(|seconds| *seconds > 0.0)?;
+                after.growth(before, name)? / seconds
+            }
             Figure::Rate(name) | Figure::Bytes(name) => after.rate(before, name)?,
             Figure::CpuShare(name) => after.rate(before, name)? * 100.0 / cpus,
             Figure::Share(name) => after.rate(before, name)? * 100.0,
@@ -137,7 +162,7 @@ impl Figure {
 
     fn write(self, value: f64) -> String {
         match self {
-            Figure::Bytes(_) | Figure::State(_) => Bytes(value as u64).to_string(),
+            Figure::Bytes(_) | Figure::State(_) | Figure::CountedBytes(_) => Bytes(value as u64).to_string(),
             _ if value >= 100.0 => format!("{value:.0}"),
             _ => format!("{value:.2}"),
         }
@@ -166,11 +191,26 @@ pub fn text(report: &ObservedReport, style: Style) -> String {
     let title =
         format!("iolite {version}: observed {}", styler.clean(report.run.storage.directory.display()));
     filled([
-        styler.paint(Emphasis::Strong, &title) + "\n" + &machine::describe(&report.run, None, styler),
+        styler.paint(Emphasis::Strong, &title)
+            + "\n"
+            + &machine::describe(&report.run, None, styler)
+            + &report.database.as_ref().map_or(String::new(), |database| of_database(database, styler)),
         table(&report.lines(), styler),
+        filled(report.waits.iter().map(|found| waits::section(found, styler))),
         answer::warnings(&report.warnings, styler),
         answer::ended(&report.ending, "this", styler),
     ])
+}
+
+/// Which database was observed, and when it could not be read.
+fn of_database(database: &ObservedDatabase, styler: Styler) -> String {
+    let engine = database.engine.as_deref().unwrap_or("a database that did not respond");
+    let mut out = machine::line(styler, "database", format!("{engine}, {}", database.url));
+    for ObservationGap { from, to, what, why } in &database.gaps {
+        let (from, to) = (from.as_secs_f64(), to.as_secs_f64());
+        out += &machine::line(styler, "", format!("no {what} from {from:.1} s to {to:.1} s: {why}"));
+    }
+    out
 }
 
 fn table(lines: &[Line], styler: Styler) -> String {
@@ -199,7 +239,8 @@ fn table(lines: &[Line], styler: Styler) -> String {
 }
 
 /// The document, `"format": "iolite-observe/1"`: `run`, `configuration` (as of a check), `figures` (list: `subject`, `figure` with its unit, `mean`, `p50`, `p95`,
-/// `max`; times in milliseconds, amounts in bytes), `warnings`, `ending`. All readings are in SQL.
+/// `max`; times in milliseconds, amounts in bytes), `database` (null, or as in SQL the conclusion `observed-database`), `waits` (list of conclusions
+/// `waits`, one for each time in which the database could be read), `warnings`, `ending`. All readings are in SQL.
 pub fn json(report: &ObservedReport) -> Value {
     let figure = |line: &Line| {
         json!({
@@ -216,6 +257,8 @@ pub fn json(report: &ObservedReport) -> Value {
         "run": shared::stored(&report.run),
         "configuration": report.configuration.as_ref().map(configuration::json),
         "figures": report.lines().iter().map(figure).collect::<Vec<_>>(),
+        "database": report.database,
+        "waits": report.waits,
         "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
         "ending": shared::ending(&report.ending),
     })
@@ -223,7 +266,7 @@ pub fn json(report: &ObservedReport) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use iolite_model::{Event, Nanos, ReadingValue, Sink};
+    use iolite_model::{Concluded, Event, Nanos, ReadingValue, Sink};
 
     use super::*;
 
@@ -255,5 +298,41 @@ mod tests {
         assert_eq!(figures.len(), 3);
         let text = text(&report, Style { color: false, unicode: true, width: 110 });
         assert!(text.contains("vda") && text.contains("reads/s"), "{text}");
+    }
+
+    #[test]
+    fn a_database_is_averaged_over_the_time_in_which_it_was_read() {
+        let mut run = Run::new(crate::synthetic::run());
+        // Read for two seconds, away for ten, and read again for two, from zero.
+        for (at, observed, reads) in [(0, 0.0, 0.0), (2, 2.0, 40.0), (12, 0.0, 0.0), (14, 2.0, 80.0)] {
+            run.event(&Event::Reading(Reading {
+                probe: "database".into(),
+                subject: "PostgreSQL".into(),
+                at: Nanos(at * Nanos::SECOND.0),
+                values: vec![
+                    ReadingValue::counter("data_reads", reads),
+                    ReadingValue::counter("observed_seconds", observed),
+                ],
+            }));
+        }
+        let gap = ObservationGap {
+            from: Nanos(2 * Nanos::SECOND.0),
+            to: Nanos(12 * Nanos::SECOND.0),
+            what: "counters and waits".into(),
+            why: "connection refused".into(),
+        };
+        let database = ObservedDatabase {
+            url: "postgres://h/d".into(),
+            engine: Some("PostgreSQL 15".into()),
+            gaps: vec![gap],
+        };
+        run.event(&Event::Concluded(Box::new(Concluded::of(&database))));
+        let report = ObservedReport::of(&run);
+        let document = json(&report);
+        assert_eq!(document["figures"][0]["mean"], 30.0, "{document:#}");
+        assert_eq!(document["database"]["gaps"][0]["to"], 12 * Nanos::SECOND.0);
+        let text = text(&report, Style { color: false, unicode: true, width: 110 });
+        assert!(text.contains("PostgreSQL 15, postgres://h/d"), "{text}");
+        assert!(text.contains("no counters and waits from 2.0 s to 12.0 s: connection refused"), "{text}");
     }
 }

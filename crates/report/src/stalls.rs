@@ -1,6 +1,6 @@
 //! Stall attribution as text and JSON: what the outliers of each phase fall into.
 
-use iolite_model::{BlockLatency, Nanos, StallParts, StalledOperation, StallsFound};
+use iolite_model::{BlockLatency, Nanos, StallParts, StalledOperation, StallsFound, Task};
 use iolite_results::Run;
 use serde_json::{Value, json};
 
@@ -8,6 +8,8 @@ use crate::styler::{Emphasis, Style, Styler, count};
 
 /// Operations that are printed one by one.
 const SHOWN: usize = 4;
+/// Phases up to which the operations and devices of each are printed; of the steps of a sweep, only a sentence and the longest one.
+const FEW_PHASES: usize = 2;
 
 /// The phases whose outliers were attributed.
 pub(crate) fn of(run: &Run) -> Vec<(u32, StallsFound)> {
@@ -29,18 +31,46 @@ pub(crate) fn text(run: &Run, style: Style) -> String {
         return String::new();
     }
     let mut out = styler.paint(Emphasis::Strong, "slowest operations") + "\n";
+    let few = found.len() <= FEW_PHASES;
     for (number, stalls) in &found {
-        let phase = run.phases.iter().find(|phase| phase.info.index == *number);
-        let name = phase.map_or("", |phase| phase.info.task.name());
+        let name = name(run, *number, found.len() > 1);
         out += &styler.item("", 2, format_args!("{name}: {}", sentence(stalls)));
-        for operation in stalls.longest.iter().take(SHOWN) {
+        for operation in stalls.longest.iter().take(if few { SHOWN } else { 1 }) {
             out += &styler.item("    ", 6, described(operation, stalls.traced));
         }
-        for latency in &stalls.devices {
+        for latency in stalls.devices.iter().filter(|_| few) {
             out += &styler.item("    ", 6, device(latency));
         }
     }
+    if !few {
+        out += &styler.item(
+            "",
+            2,
+            "latency of the devices in each phase: see the JSON document (iolite results json)",
+        );
+    }
     out
+}
+
+/// A phase's name; of several that have the same, with what distinguishes them.
+fn name(run: &Run, number: u32, several: bool) -> String {
+    let Some(phase) = run.phases.iter().find(|phase| phase.info.index == number) else {
+        return String::new();
+    };
+    let task = &phase.info.task;
+    let same = run.phases.iter().filter(|other| other.info.task.name() == task.name()).count();
+    if !several || same < 2 {
+        return task.name().to_owned();
+    }
+    let concurrency = task.concurrency();
+    let at_once = match (task, concurrency) {
+        (Task::TprocC(_), 1) => "virtual user",
+        (Task::TprocC(_), _) => "virtual users",
+        (Task::Database(_), 1) => "job",
+        (Task::Database(_), _) => "jobs",
+        (Task::File(_) | Task::Metadata(_), _) => "in flight",
+    };
+    format!("{}. {}, {concurrency} {at_once}", u64::from(number) + 1, task.name())
 }
 
 /// For example: 23 of 10,000 operations took longer than 5 ms; in 15 the device itself took most of the time...

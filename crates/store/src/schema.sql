@@ -195,6 +195,8 @@ CREATE TABLE reason (
     asked                   TEXT NOT NULL,
     value                   REAL,
     bound                   REAL,
+    unit                    TEXT,           -- of value and bound
+    phase                   INTEGER,        -- the phase that was judged
     reservations            TEXT NOT NULL,  -- JSON: a list of sentences
     PRIMARY KEY (run, verdict, position),
     FOREIGN KEY (run, verdict) REFERENCES verdict (run, sequence) ON DELETE CASCADE

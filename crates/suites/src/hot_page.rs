@@ -10,7 +10,10 @@ pub fn hot_page_advice(page: &HotPage) -> String {
         (_, Some(1)) => return ONE_ROW.to_owned(),
         (0 | 1, None) => return ONE_ROW.to_owned(),
         (hot, Some(all)) => format!("{all} rows share this page, {} of them hot", at_least(hot)),
-        (hot, None) => format!("{} hot rows share this page", at_least(hot)),
+        (hot, None) => format!(
+            "{} hot rows share this page, of which the server does not show to this account how many rows it has",
+            at_least(hot)
+        ),
     };
     format!("{share}: {SHARED}")
 }

@@ -5,7 +5,7 @@ mod floor;
 
 use iolite_model::{
     Criterion, Ending, Fitness, HostLimit, Iops, Layer, Measure, Nanos, OpKind, Profile, Quantile, Reason,
-    Verdict, Warning,
+    ReasonUnit, Verdict, Warning,
 };
 use iolite_stats::{Estimate, Knee, PhaseResult, Summary};
 
@@ -182,7 +182,9 @@ fn judge_time(
         let what =
             format!("{}{}{load}, {statistic}", criterion.measure, if load.is_empty() { "" } else { " " });
         let asked = format!("at most {}", criterion.at_most);
-        Reason::new(fitness, what, measured, asked).with_figure(value, criterion.at_most.0 as f64)
+        let reason = Reason::new(fitness, what, measured, asked);
+        let reason = reason.with_figure(value, criterion.at_most.0 as f64, ReasonUnit::Nanoseconds);
+        evidence.iter().fold(reason, |reason, evidence| reason.of_phase(evidence.result.info.index))
     };
     let Some(evidence) = evidence else {
         return reason(Fitness::Marginal, "", "not judged: not measured".into(), f64::NAN);
@@ -403,15 +405,17 @@ fn judge_rate_alone(demand: &RateDemand<'_>) -> (Reason, f64) {
     let asked = format!("{} IOPS", Iops(demand.target));
     let reason = |fitness, measured: String, value| {
         Reason::new(fitness, format!("{}, rate", demand.what), measured, format!("at least {asked}"))
-            .with_figure(value, demand.target)
+            .with_figure(value, demand.target, ReasonUnit::OperationsPerSecond)
     };
+    let of_result = |reason: Reason, result: &PhaseResult| reason.of_phase(result.info.index);
     if let Some(result) = demand.at_target {
         if let Some(why) = unjudged(result, OpKind::Read, ENOUGH_FOR_RATE) {
-            return (reason(Fitness::Marginal, format!("not judged: {why}"), f64::NAN), f64::INFINITY);
+            let unknown = reason(Fitness::Marginal, format!("not judged: {why}"), f64::NAN);
+            return (of_result(unknown, result), f64::INFINITY);
         }
         if let Some(summary) = result.summary(OpKind::Read) {
             let (fitness, measured) = reached(result, &summary);
-            return (reason(fitness, measured, summary.rate.value), summary.rate.high);
+            return (of_result(reason(fitness, measured, summary.rate.value), result), summary.rate.high);
         }
     }
     match demand.knee.map(|knee| knee.plateau) {

@@ -182,6 +182,8 @@ const REASON: &[Meaning] = &[
     main("asked", One(Plain), "the requirement, as text"),
     key("value", One(Plain), "the measured value as a number"),
     key("bound", One(Plain), "the bound as a number"),
+    key("unit", One(Plain), "the unit of both"),
+    key("phase", One(Plain), "the phase that was judged, if it was a single one"),
     main("reservations", Many, "what the figure alone does not show"),
 ];
 

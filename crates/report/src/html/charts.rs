@@ -32,11 +32,17 @@ const OF_PTS: [PlotKind; 7] = [
 ];
 
 /// Charts of several runs.
-const OF_RUNS: [PlotKind; 2] = [PlotKind::Compare, PlotKind::Trend];
+const OF_RUNS: [PlotKind; 3] = [PlotKind::Overlay, PlotKind::Compare, PlotKind::Trend];
 
 /// Charts of what was sampled meanwhile.
-const SAMPLED: [PlotKind; 5] =
-    [PlotKind::Waits, PlotKind::Cpu, PlotKind::Devices, PlotKind::Pressure, PlotKind::Memory];
+const SAMPLED: [PlotKind; 6] = [
+    PlotKind::Waits,
+    PlotKind::Counters,
+    PlotKind::Cpu,
+    PlotKind::Devices,
+    PlotKind::Pressure,
+    PlotKind::Memory,
+];
 
 /// The charts of all runs; the reason where nothing can be drawn.
 pub(super) fn charts(runs: &[Run]) -> Markup {

@@ -232,7 +232,9 @@ fn the_keys_are_a_promise() {
     .verdict.reasons[].bound
     .verdict.reasons[].fitness
     .verdict.reasons[].measured
+    .verdict.reasons[].phase
     .verdict.reasons[].reservations
+    .verdict.reasons[].unit
     .verdict.reasons[].value
     .verdict.reasons[].what
     .warnings[].data.device

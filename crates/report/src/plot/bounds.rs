@@ -1,6 +1,7 @@
-//! What a run was to keep, as lines over its course: the bounds that a sweep is judged by, and requested rates.
+//! What a run was to keep, as lines over its course: the bounds that a sweep is judged by, the criteria of a verdict over the phases that
+//! they judged, and requested rates.
 
-use iolite_model::{Iops, Task};
+use iolite_model::{Iops, Reason, ReasonUnit, Task};
 use iolite_stats::SweepConcluded;
 
 use super::chart::Series;
@@ -57,7 +58,23 @@ fn of_phase(source: &Source<'_>) -> Vec<(String, bool, f64)> {
         _ => None,
     };
     let requested = requested.map(|Iops(rate)| (format!("requested: {} IOPS", Iops(rate)), true, rate));
-    [mean, target, requested].into_iter().flatten().collect()
+    [mean, target, requested].into_iter().flatten().chain(judged(source)).collect()
+}
+
+/// The bounds of the verdict's criteria that judged this phase: of the rate, or of a response time.
+fn judged(source: &Source<'_>) -> Vec<(String, bool, f64)> {
+    let index = source.phase.info.index;
+    let reasons = source.run.verdict.iter().flat_map(|verdict| &verdict.reasons);
+    let of_phase = reasons.filter(|reason| reason.phase == Some(index) && !reason.bound.is_nan());
+    let bound = |reason: &Reason| {
+        let is_rate = match reason.unit? {
+            ReasonUnit::Nanoseconds => false,
+            ReasonUnit::OperationsPerSecond => true,
+            ReasonUnit::BytesPerSecond | ReasonUnit::Count => return None,
+        };
+        Some((format!("criterion: {}: {}", reason.what, reason.asked), is_rate, reason.bound))
+    };
+    of_phase.filter_map(bound).collect()
 }
 
 /// A horizontal line over the measured part of a phase.

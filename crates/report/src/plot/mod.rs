@@ -5,12 +5,14 @@
 mod axis;
 mod bounds;
 mod chart;
+mod counters;
 mod data;
 mod database;
 mod heatmap;
 mod load;
 mod markup;
 mod of_run;
+mod overlay;
 mod percentiles;
 mod picture;
 mod pts;

@@ -2,13 +2,13 @@
 
 use iolite_model::{Nanos, OpKind, Quantile};
 use iolite_results::Run;
-use iolite_stats::{Histogram, PhaseResult, Point};
+use iolite_stats::{Histogram, PhaseResult};
 
 use super::axis::Axis;
 use super::bounds::{Bound, bounds};
 use super::chart::{Chart, Panel, Series};
-use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, cut, released, values};
-use super::{database, heatmap, load, percentiles, pts, readings, relief, repeats, waits};
+use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, cut, over_time, values};
+use super::{counters, database, heatmap, load, overlay, percentiles, pts, readings, relief, repeats, waits};
 
 /// Buckets of a histogram per power of ten.
 const BUCKETS: f64 = 20.0;
@@ -36,6 +36,8 @@ pub enum PlotKind {
     Pressure,
     Memory,
     Waits,
+    Counters,
+    Overlay,
     PtsConvergence,
     PtsVerification,
     PtsSaturation,
@@ -47,7 +49,7 @@ pub enum PlotKind {
 
 impl PlotKind {
     /// Every kind with its name, as typed and in pages, and what it shows.
-    pub const ALL: [(PlotKind, &'static str, &'static str); 23] = [
+    pub const ALL: [(PlotKind, &'static str, &'static str); 25] = [
         (PlotKind::Timeline, "timeline", "Operations per second and mean response time over time"),
         (PlotKind::Histogram, "histogram", "Share of the operations by response time"),
         (PlotKind::Cdf, "cdf", "Response time by percentile"),
@@ -100,6 +102,16 @@ impl PlotKind {
         ),
         (PlotKind::Memory, "memory", "Dirty pages, pages under write-back and available memory over time"),
         (PlotKind::Waits, "waits", "Average active sessions of a database by wait over time"),
+        (
+            PlotKind::Counters,
+            "counters",
+            "Operations of a database on its files by its own counters, over time",
+        ),
+        (
+            PlotKind::Overlay,
+            "overlay",
+            "Before and after: the same phases of several runs from their start on, rate and mean response time over time",
+        ),
         (
             PlotKind::PtsConvergence,
             "pts-convergence",
@@ -179,8 +191,12 @@ pub fn chart(runs: &[Run], kind: PlotKind) -> Result<Chart, PlotError> {
         PlotKind::Relief => load::relief(&sources),
         PlotKind::Compare => repeats::compare(&sources),
         PlotKind::Trend => repeats::trend(&sources),
+        PlotKind::Overlay => overlay::overlay(&sources),
         kind => by_source(&mut sources, kind),
     };
+    if kind == PlotKind::Overlay && drawn.panels.is_empty() {
+        return Err(PlotError::NotRecorded { runs: names(runs), chart: drawn.title });
+    }
     let description = match kind {
         PlotKind::Surface | PlotKind::Relief => relief::described(drawn.about, &drawn.panels),
         _ => described(drawn.about, &sources),
@@ -197,6 +213,7 @@ fn recorded(runs: &[Run], kind: PlotKind) -> Option<Drawn> {
         PlotKind::Pressure => readings::pressure(runs),
         PlotKind::Memory => readings::memory(runs),
         PlotKind::Waits => waits::waits(runs),
+        PlotKind::Counters => counters::counters(runs),
         PlotKind::PtsConvergence => pts::steady::convergence(runs),
         PlotKind::PtsVerification => pts::steady::verification(runs),
         PlotKind::PtsSaturation => pts::steady::saturation(runs),
@@ -340,28 +357,6 @@ fn timeline(groups: &[Group<'_, '_>], bounds: &[Bound]) -> (&'static str, &'stat
     )
 }
 
-/// Operations per second and mean response time of a phase; the latter is interrupted where nothing completed.
-fn over_time(source: &Source<'_>) -> (Vec<(f64, f64)>, Lines) {
-    let mut start = released(source);
-    let (mut rate, mut mean) = (Vec::new(), vec![Vec::new()]);
-    for point in source.phase.totals.series.iter().filter(|point| point.seconds > 0.0) {
-        let middle = start + point.seconds / 2.0;
-        start += point.seconds;
-        rate.push((middle, point.operations[source.kind] as f64 / point.seconds));
-        match (mean_response(point, source.kind), mean.last_mut()) {
-            (Some(response), Some(line)) => line.push((middle, response)),
-            _ => mean.push(Vec::new()),
-        }
-    }
-    mean.retain(|line| !line.is_empty());
-    (rate, mean)
-}
-
-fn mean_response(point: &Point, kind: OpKind) -> Option<f64> {
-    let operations = point.operations[kind];
-    (operations > 0).then(|| (point.response_sum[kind] as f64 / operations as f64).max(1.0))
-}
-
 fn histogram(groups: &[Group<'_, '_>]) -> (&'static str, &'static str, Vec<Panel>) {
     let lines: Vec<Lines> = groups.iter().map(|group| vec![steps(&pooled(group))]).collect();
     let x = Axis::log_time(RESPONSE, values(&lines, |point| point.0));
@@ -422,7 +417,7 @@ mod tests {
     use super::*;
     use crate::synthetic;
     use iolite_model::{Access, Arrival, Concluded, DbOperation, Iops, Mix, SweepEnd, SweepTerms, Task};
-    use iolite_stats::SweepConcluded;
+    use iolite_stats::{Point, SweepConcluded};
 
     const KINDS: [PlotKind; 3] = [PlotKind::Timeline, PlotKind::Histogram, PlotKind::Cdf];
 

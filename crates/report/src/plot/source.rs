@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use iolite_model::{OpKind, Quantile};
 use iolite_results::Run;
-use iolite_stats::{Histogram, PhaseResult};
+use iolite_stats::{Histogram, PhaseResult, Point};
 
 use super::chart::{Chart, Panel, Series};
 
@@ -157,4 +157,26 @@ impl<'s, 'r> Lane<'s, 'r> {
 
 pub(super) fn values(lines: &[Lines], of: fn(&(f64, f64)) -> f64) -> impl Iterator<Item = f64> {
     lines.iter().flatten().flatten().map(of)
+}
+
+/// Operations per second and mean response time of a phase; the latter is interrupted where nothing completed.
+pub(super) fn over_time(source: &Source<'_>) -> (Vec<(f64, f64)>, Lines) {
+    let mut start = released(source);
+    let (mut rate, mut mean) = (Vec::new(), vec![Vec::new()]);
+    for point in source.phase.totals.series.iter().filter(|point| point.seconds > 0.0) {
+        let middle = start + point.seconds / 2.0;
+        start += point.seconds;
+        rate.push((middle, point.operations[source.kind] as f64 / point.seconds));
+        match (mean_response(point, source.kind), mean.last_mut()) {
+            (Some(response), Some(line)) => line.push((middle, response)),
+            _ => mean.push(Vec::new()),
+        }
+    }
+    mean.retain(|line| !line.is_empty());
+    (rate, mean)
+}
+
+fn mean_response(point: &Point, kind: OpKind) -> Option<f64> {
+    let operations = point.operations[kind];
+    (operations > 0).then(|| (point.response_sum[kind] as f64 / operations as f64).max(1.0))
 }

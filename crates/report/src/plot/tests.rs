@@ -1,8 +1,8 @@
 use super::{PlotKind, chart, svg, terminal};
 use crate::synthetic;
 use iolite_model::{
-    Access, Bytes, Concluded, DatabaseUse, DeviceCounters, Event, Mix, Nanos, OpKind, Physical, Reading,
-    ReadingValue, RunId, Sink as _,
+    Access, Bytes, Concluded, DatabaseUse, DeviceCounters, Event, Fitness, Mix, Nanos, OpKind, Physical,
+    Reading, ReadingValue, Reason, ReasonUnit, RunId, Sink as _, Verdict,
 };
 use iolite_results::Run;
 use iolite_stats::{Knee, KneeFound, LoadPoint};
@@ -219,4 +219,59 @@ fn every_kind_is_drawn_as_before() {
         insta::assert_snapshot!(format!("{name}_svg"), svg(&chart));
         insta::assert_snapshot!(format!("{name}_terminal"), terminal(&chart, 100, false));
     }
+}
+
+#[test]
+fn the_criteria_of_a_verdict_are_lines_over_the_phases_that_they_judged() {
+    let mut judged = run("20261123T060000-1", 0, 1.0);
+    let reason = |what: &str, bound, unit| {
+        Reason::new(Fitness::Fit, what, "as measured", "as asked").with_figure(1.0, bound, unit)
+    };
+    let reasons = vec![
+        reason("p99", 2e6, ReasonUnit::Nanoseconds).of_phase(1),
+        reason("rate", 5_000.0, ReasonUnit::OperationsPerSecond).of_phase(1),
+        reason("bandwidth", 1e9, ReasonUnit::BytesPerSecond).of_phase(1),
+        reason("of several phases", 1.0, ReasonUnit::Nanoseconds),
+    ];
+    judged.verdict = Some(Verdict::of("oltp", reasons));
+    let chart = chart(&[judged], PlotKind::Timeline).unwrap();
+    let is_criterion = |name: &str| name.starts_with("criterion: ");
+    let found: Vec<(usize, &str)> = chart
+        .series
+        .iter()
+        .enumerate()
+        .filter(|(_, series)| is_criterion(&series.name))
+        .map(|(at, series)| (at, series.name.as_str()))
+        .collect();
+    let [(time, of_time), (rate, of_rate)] = found[..] else { panic!("{found:?}") };
+    assert_eq!((of_time, of_rate), ("criterion: p99: as asked", "criterion: rate: as asked"));
+    let [rates, means] = &chart.panels[..] else { panic!("two panels") };
+    assert!(rates.lines[time].is_empty() && means.lines[rate].is_empty());
+    assert!(means.lines[time].iter().flatten().all(|point| point.1 == 2e6));
+    assert!(rates.lines[rate].iter().flatten().all(|point| point.1 == 5_000.0));
+    // The phase's own line lies beneath it.
+    let own = &rates.lines[1][0];
+    let line = &rates.lines[rate][0];
+    assert!(line[0].0 <= own[0].0 && own[own.len() - 1].0 <= line[1].0, "{line:?}");
+}
+
+#[test]
+fn common_phases_of_runs_begin_at_the_same_place() {
+    // The second run begins its phases later, and lacks one.
+    let (before, mut after) = (run("20261123T060000-1", 0, 1.0), run("20261123T070000-2", 3600, 2.0));
+    after.phases.remove(0);
+    after.phases.iter_mut().for_each(|phase| phase.info.started.0 += 7 * Nanos::SECOND.0);
+    let chart = chart(&[before, after], PlotKind::Overlay).unwrap();
+    let names: Vec<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
+    let expected =
+        ["2. read 8 KiB x 4, read", "3. read 8 KiB x 16, read", "4. mixed, read", "4. mixed, write"];
+    assert_eq!(names, expected.iter().flat_map(|name| [*name; 2]).collect::<Vec<_>>());
+    let lines = &chart.panels[0].lines;
+    for pair in lines.chunks(2) {
+        let [before, after] = [&pair[0], &pair[1]].map(|lines| lines[0][0].0);
+        assert!((before - after).abs() < 1e-9, "the first interval of both: {before} {after}");
+        assert!(before < 2.0);
+    }
+    let (slow, fast) = (lines[0][0][1].1, lines[1][0][1].1);
+    assert!(fast > 1.5 * slow, "{slow} {fast}");
 }

@@ -1,6 +1,6 @@
 //! Judges a sweep: by the target's rate, by the average and the ceiling, at the step that counts.
 
-use iolite_model::{Ending, Fitness, Iops, JudgedStep, Nanos, OpKind, Reason, Verdict};
+use iolite_model::{Ending, Fitness, Iops, JudgedStep, Nanos, OpKind, Reason, ReasonUnit, Verdict};
 use iolite_stats::{Knee, PhaseResult, SweptStep};
 
 use super::SweepOptions;
@@ -94,7 +94,11 @@ fn judge_rate(target: Iops, steps: &[SweptStep], knee: Option<&Knee>) -> Reason 
     let best = steps.iter().filter_map(|step| Some((step.jobs, step.result.logical()?.rate)));
     let best = best.max_by(|a, b| a.1.value.total_cmp(&b.1.value));
     let reason = |fitness, measured: String, value| {
-        Reason::new(fitness, "rate", measured, format!("at least {target} IOPS")).with_figure(value, target.0)
+        Reason::new(fitness, "rate", measured, format!("at least {target} IOPS")).with_figure(
+            value,
+            target.0,
+            ReasonUnit::OperationsPerSecond,
+        )
     };
     let Some((jobs, max)) = best else {
         return reason(Fitness::Marginal, "not measured".into(), f64::NAN);
@@ -129,7 +133,12 @@ fn judge_average(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &
     let fitness = fitness(&mean, bound.0 as f64, MARGINAL);
     let what = format!("{} {load}, mean", word(kind));
     let reason = Reason::new(fitness, what, measured, format!("at most {bound}"));
-    Some(reserved(reason.with_figure(mean.value, bound.0 as f64), options, step, kind))
+    Some(reserved(
+        reason.with_figure(mean.value, bound.0 as f64, ReasonUnit::Nanoseconds),
+        options,
+        step,
+        kind,
+    ))
 }
 
 /// Never above the ceiling is what was asked: a single operation above it is not fit, however many were not.
@@ -158,8 +167,11 @@ fn judge_ceiling(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &
         Fitness::Unfit
     };
     let what = format!("{} {load}, longest", word(kind));
-    let mut reason = Reason::new(own, what, measured, format!("never above {bound}"))
-        .with_figure(late.longest.0 as f64, bound.0 as f64);
+    let mut reason = Reason::new(own, what, measured, format!("never above {bound}")).with_figure(
+        late.longest.0 as f64,
+        bound.0 as f64,
+        ReasonUnit::Nanoseconds,
+    );
     if late.count > 0 && late.of_time > late.of_operations() {
         // A closed loop asks for nothing while it is stalled, and so sees one slow operation where others would see many.
         let percent = late.of_time * 100.0;
