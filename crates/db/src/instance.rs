@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolite_model::{Bytes, Durability, LogCopy, Physical};
+use iolite_model::{Bytes, Durability, LogCopy, Physical, ReadingValue};
 
 use crate::error::Result;
 use crate::waits::WaitReader;
@@ -112,6 +112,15 @@ pub trait Instance: Send + Sync {
     /// # Errors
     /// [`Error::Engine`](crate::Error::Engine).
     fn counters(&self) -> Result<Physical>;
+
+    /// What it reports of getting changed pages written, besides [`counters`](Instance::counters): counters since its start, and
+    /// states. Asked as often as those; nothing where it reports nothing.
+    ///
+    /// # Errors
+    /// [`Error::Engine`](crate::Error::Engine).
+    fn write_back(&self) -> Result<Vec<ReadingValue>> {
+        Ok(Vec::new())
+    }
 
     /// Sessions that can still be opened, by the server's own limit; `None` where there is none.
     ///

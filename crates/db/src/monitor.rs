@@ -1,11 +1,11 @@
 //! Reads what a database counts, and who waits for whose locks, while sessions are at work.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use iolite_model::{Nanos, Physical};
+use iolite_model::{Nanos, Physical, ReadingKind, ReadingValue};
 
 use crate::instance::{Instance, LockWait};
 
@@ -24,16 +24,47 @@ pub struct Monitor {
 
 /// What a [`Monitor`] has counted so far: reading it never waits for the server.
 #[derive(Debug, Clone, Default)]
-pub struct LatestCounters(Arc<Mutex<(Physical, Nanos)>>);
+pub struct LatestCounters(Arc<Mutex<Latest>>);
+
+#[derive(Debug, Default)]
+struct Latest {
+    counted: Physical,
+    observed: Nanos,
+    write_back: Vec<ReadingValue>,
+    /// When the counters were last read.
+    read: Option<Instant>,
+    failure: Option<String>,
+}
 
 impl LatestCounters {
     /// What the database counted since the monitor began, and the time observed.
     pub fn get(&self) -> (Physical, Nanos) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let latest = self.lock();
+        (latest.counted, latest.observed)
     }
 
-    fn set(&self, counted: Physical, observed: Nanos) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (counted, observed);
+    /// What it reported of getting changed pages written; its counters, too, are those since the monitor began.
+    pub fn write_back(&self) -> Vec<ReadingValue> {
+        self.lock().write_back.clone()
+    }
+
+    /// Why these counters are not those of a database that goes on: the last look at it failed, or it was started anew.
+    pub fn failure(&self) -> Option<String> {
+        self.lock().failure.clone()
+    }
+
+    /// Time since the counters were read.
+    pub fn age(&self) -> Duration {
+        self.lock().read.map_or(Duration::ZERO, |read| read.elapsed())
+    }
+
+    fn set(&self, seen: &DatabaseObservation, write_back: Vec<ReadingValue>, failure: Option<String>) {
+        let DatabaseObservation { physical: counted, observed, .. } = *seen;
+        *self.lock() = Latest { counted, observed, write_back, read: Some(Instant::now()), failure };
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Latest> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -68,7 +99,10 @@ impl Monitor {
         let published = latest.clone();
         let thread = thread::Builder::new().name("monitor".into()).spawn(move || {
             let first = database.counters().unwrap_or_default();
-            published.set(first.since(&first), Nanos(0));
+            let begin = database.write_back().unwrap_or_default();
+            let nothing =
+                DatabaseObservation { physical: first.since(&first), ..DatabaseObservation::default() };
+            published.set(&nothing, since(&begin, begin.clone()), None);
             // Nobody waits any more when the run has been given up on.
             let _ = ready.send(());
             let (mut looks, mut locks) = (Looks::new(first), Locks::default());
@@ -78,9 +112,13 @@ impl Monitor {
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
                 };
                 // A database that does not respond now may do so next time.
-                if let Ok(now) = database.counters() {
-                    looks.look(now, Instant::now());
-                    published.set(looks.seen.physical, looks.seen.observed);
+                match database.counters() {
+                    Ok(now) => {
+                        looks.look(now, Instant::now());
+                        let write_back = since(&begin, database.write_back().unwrap_or_default());
+                        published.set(&looks.seen, write_back, looks.started_anew());
+                    }
+                    Err(error) => published.lock().failure = Some(error.to_string()),
                 }
                 if last {
                     break;
@@ -108,6 +146,17 @@ impl Monitor {
         let _ = self.end.send(());
         self.thread.join().unwrap_or_default()
     }
+}
+
+/// Values of which the counters are those since the first ones; without counters that were not read then, or have gone back.
+fn since(first: &[ReadingValue], now: Vec<ReadingValue>) -> Vec<ReadingValue> {
+    let since = |mut value: ReadingValue| {
+        if value.kind == ReadingKind::Counter {
+            value.value -= first.iter().find(|first| first.name == value.name)?.value;
+        }
+        (value.kind == ReadingKind::Gauge || value.value >= 0.0).then_some(value)
+    };
+    now.into_iter().filter_map(since).collect()
 }
 
 /// Waits as they are seen, each from look to look.
@@ -166,6 +215,15 @@ impl Looks {
         self.seen.observed = Nanos(nanos(at.saturating_duration_since(self.started)));
         (self.before, self.looked) = (now, at);
     }
+
+    /// Says so where a counter has gone back.
+    fn started_anew(&self) -> Option<String> {
+        let (first, seen) = (self.first.named(), self.seen.physical.named());
+        let lost = first.iter().zip(seen).any(|((_, first), (_, seen))| first.is_some() && seen.is_none());
+        lost.then(|| {
+            "the server has begun to count anew: it was restarted, or its statistics were reset".into()
+        })
+    }
 }
 
 fn nanos(duration: Duration) -> u64 {
@@ -190,6 +248,21 @@ mod tests {
     }
 
     #[test]
+    fn states_are_those_of_now_and_counters_begin_at_zero() {
+        let first = [ReadingValue::counter("waits", 5.0), ReadingValue::gauge("age", 7.0)];
+        let now = |waits| {
+            vec![
+                ReadingValue::counter("waits", waits),
+                ReadingValue::gauge("age", 3.0),
+                ReadingValue::counter("new", 1.0),
+            ]
+        };
+        let age = ReadingValue::gauge("age", 3.0);
+        assert_eq!(since(&first, now(9.0)), [ReadingValue::counter("waits", 4.0), age.clone()]);
+        assert_eq!(since(&first, now(1.0)), [age], "the server was restarted");
+    }
+
+    #[test]
     fn the_writer_is_active_where_its_count_grows() {
         let counted = |writes| Physical { data_writes: writes, data_reads: Some(7), ..Physical::default() };
         let mut looks = Looks::new(counted(Some(10)));
@@ -201,6 +274,9 @@ mod tests {
         assert_eq!(looks.seen.writer_active, Some(Nanos(300_000_000)));
         assert_eq!(looks.seen.observed, Nanos(500_000_000));
         assert_eq!((looks.seen.physical.data_writes, looks.seen.physical.data_reads), (Some(6), Some(0)));
+        assert_eq!(looks.started_anew(), None);
+        looks.look(counted(Some(3)), at(6));
+        assert!(looks.started_anew().is_some(), "the counter has gone back");
         let mut silent = Looks::new(counted(None));
         silent.look(counted(None), at(1));
         assert_eq!(silent.seen.writer_active, None);

@@ -86,7 +86,7 @@ pub struct WaitSampler {
     end: Sender<()>,
     done: mpsc::Receiver<WaitsFound>,
     times: SessionTimes,
-    _thread: JoinHandle<()>,
+    thread: JoinHandle<()>,
 }
 
 /// What sessions have spent their time in since a [`WaitSampler`] began.
@@ -130,12 +130,17 @@ impl WaitSampler {
             // Nobody listens where the run was given up.
             let _ = found.send(sample(reader, interval, &published, &ended));
         });
-        sampler.ok().map(|thread| WaitSampler { end, done, times, _thread: thread })
+        sampler.ok().map(|thread| WaitSampler { end, done, times, thread })
     }
 
     /// The times that sessions spent so far, also after it has ended.
     pub fn times(&self) -> SessionTimes {
         self.times.clone()
+    }
+
+    /// Whether it has ended by itself, because a sample failed.
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
     }
 
     /// Ends it; what it has seen. `None` where the server does not respond any more.

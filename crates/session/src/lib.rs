@@ -36,8 +36,8 @@ mod writes;
 pub use cache_stat::CacheStatWatch;
 pub use created::Renewing;
 pub use database::{
-    CheckDatabase, DatabaseStorage, DatabaseWrites, LayersDatabases, RanDatabase, TprocCSite, WaitSampling,
-    WaitsWatch, answered,
+    CheckDatabase, DatabaseStorage, DatabaseWrites, LayersDatabases, RanDatabase, ServerObservation,
+    TprocCSite, WaitSampling, WaitsWatch, answered,
 };
 pub use drive::{Bare, Environment};
 pub use durability::{AcknowledgedRun, WitnessedRun};

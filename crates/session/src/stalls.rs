@@ -10,10 +10,24 @@ use iolite_suites::StalledPhase;
 use crate::session::Session;
 use crate::stall_watch::{Shared, StallWatch};
 
-/// Name of the probe of a database's counters, and of its counter of writes to data files.
-const DATA_WRITES: (&str, &str) = ("database", "data_writes");
+/// Name of the probe of a database's counters.
+const DATABASE: &str = "database";
+/// Counters of a database any growth of which is notable.
+const COUNTED: [(StallCause, &str); 3] = [
+    (StallCause::DataFileWrites, "data_writes"),
+    (StallCause::FreePageWaits, "free_page_waits"),
+    (StallCause::LogBufferWaits, "log_buffer_waits"),
+];
+/// Share of its maximum from which on InnoDB's checkpoint age is notable: beyond, its page cleaner writes as fast as it can.
+const NEARLY_FULL: f64 = 7.0 / 8.0;
 /// Share of the time from which on steal and memory pressure are noted.
 const NOTABLE: f64 = 0.05;
+
+/// Whether the redo log of a database had hardly any space left for changes of pages that have not been written.
+fn is_nearly_full(reading: &Reading) -> bool {
+    let (age, max) = (reading.value("checkpoint_age_bytes"), reading.value("max_checkpoint_age_bytes"));
+    age.zip(max).is_some_and(|(age, max)| max > 0.0 && age >= NEARLY_FULL * max)
+}
 
 impl Session<'_> {
     /// Attributes the outliers of each phase from here on: operations whose response time exceeds `bound`, or a percentile. Where
@@ -101,10 +115,12 @@ impl Session<'_> {
             (StallCause::Steal, readings.of("cpu", ""), "steal_seconds", NOTABLE * cpus),
             (StallCause::MemoryPressure, readings.of("pressure", "memory"), "some_seconds", NOTABLE),
         ];
-        let databases = readings.series().filter(|(probe, ..)| *probe == DATA_WRITES.0);
+        let databases = readings.series().filter(|(probe, ..)| *probe == DATABASE);
+        let databases: Vec<&[Reading]> = databases.map(|(.., readings)| readings).collect();
         // Of a count, any growth is notable.
-        let written =
-            databases.map(|(_, _, readings)| (StallCause::DataFileWrites, readings, DATA_WRITES.1, 0.0));
+        let written = databases
+            .iter()
+            .flat_map(|readings| COUNTED.map(|(cause, counter)| (cause, *readings, counter, 0.0)));
         let mut notable = Vec::new();
         for (cause, readings, counter, min) in watched.into_iter().chain(written) {
             let much = |pair: &&[Reading]| pair[1].rate(&pair[0], counter).is_some_and(|rate| rate > min);
@@ -112,6 +128,34 @@ impl Session<'_> {
                 |pair: &[Reading]| (cause, self.on_monotonic(pair[0].at), self.on_monotonic(pair[1].at));
             notable.extend(readings.windows(2).filter(much).map(span));
         }
+        for readings in databases {
+            let full =
+                readings.windows(2).filter(|pair| is_nearly_full(&pair[0]) || is_nearly_full(&pair[1]));
+            let span = |pair: &[Reading]| {
+                (StallCause::CheckpointAge, self.on_monotonic(pair[0].at), self.on_monotonic(pair[1].at))
+            };
+            notable.extend(full.map(span));
+        }
         notable
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolite_model::ReadingValue;
+
+    use super::*;
+
+    #[test]
+    fn a_redo_log_is_nearly_full_from_seven_eighths_of_its_maximum() {
+        let reading = |values: &[(&'static str, f64)]| Reading {
+            probe: DATABASE.into(),
+            subject: "MariaDB".into(),
+            at: Nanos(0),
+            values: values.iter().map(|(name, value)| ReadingValue::gauge(*name, *value)).collect(),
+        };
+        let aged = |age| reading(&[("checkpoint_age_bytes", age), ("max_checkpoint_age_bytes", 800.0)]);
+        assert!(is_nearly_full(&aged(700.0)) && !is_nearly_full(&aged(699.0)));
+        assert!(!is_nearly_full(&reading(&[("checkpoint_age_bytes", 700.0)])), "MySQL reports no maximum");
     }
 }

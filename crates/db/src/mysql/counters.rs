@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::lossy::Lossy;
 use crate::mysql::rows::Rows;
-use iolite_model::Physical;
+use iolite_model::{Physical, ReadingValue};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -18,10 +18,14 @@ use crate::instance::LockWait;
 const PURGE: Duration = Duration::from_secs(120);
 /// The longest to wait without any of it being done.
 const STANDSTILL: Duration = Duration::from_secs(5);
+/// Errors of statements for which an account lacks a privilege: on a database, on a table, a global one.
+const DENIED: [u16; 3] = [1044, 1142, 1227];
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_data_reads', 'Innodb_data_read', \
+const STATUS: &str = "SHOW /* iolite monitor */ GLOBAL STATUS WHERE Variable_name IN ('Innodb_data_reads', 'Innodb_data_read', \
                       'Innodb_data_writes', 'Innodb_data_written', 'Innodb_data_fsyncs', 'Innodb_log_writes', \
                       'Innodb_os_log_written', 'Innodb_os_log_fsyncs')";
+const WRITE_BACK: &str = "SHOW /* iolite monitor */ GLOBAL STATUS WHERE Variable_name IN ('Innodb_checkpoint_age', 'Innodb_checkpoint_max_age', \
+                          'Innodb_buffer_pool_pages_flushed', 'Innodb_buffer_pool_wait_free', 'Innodb_log_waits')";
 
 /// Who waits for a row among the sessions in this database, and who holds it.
 const ROW_LOCKS_OF_MARIADB: &str = "SELECT r.trx_mysql_thread_id, CONCAT('session ', b.trx_mysql_thread_id, ', user ', \
@@ -67,6 +71,29 @@ pub(super) fn physical(conn: &mut Conn) -> mysql::Result<Physical> {
     })
 }
 
+/// How much of the redo log's space the pages need that have not been written (the checkpoint age), and how often sessions had to wait
+/// for a free page of the buffer pool or for space in the log buffer. MySQL does not report the age.
+pub(super) fn write_back_state(conn: &mut Conn) -> mysql::Result<Vec<ReadingValue>> {
+    let rows = conn.query_rows::<(String, String)>(WRITE_BACK)?;
+    let value = |name: &str| {
+        let row = rows.iter().find(|(other, _)| other.eq_ignore_ascii_case(name))?;
+        row.1.parse::<f64>().ok()
+    };
+    let gauges = [
+        ("checkpoint_age_bytes", "Innodb_checkpoint_age"),
+        ("max_checkpoint_age_bytes", "Innodb_checkpoint_max_age"),
+    ];
+    let counters = [
+        ("pages_flushed", "Innodb_buffer_pool_pages_flushed"),
+        ("free_page_waits", "Innodb_buffer_pool_wait_free"),
+        ("log_buffer_waits", "Innodb_log_waits"),
+    ];
+    let gauges = gauges.into_iter().filter_map(|(name, of)| Some(ReadingValue::gauge(name, value(of)?)));
+    let counters =
+        counters.into_iter().filter_map(|(name, of)| Some(ReadingValue::counter(name, value(of)?)));
+    Ok(gauges.chain(counters).collect())
+}
+
 /// Sessions in this database that wait for a row or a table, with who holds it; none where this user may not see them. The
 /// tables are asked only while the server counts waits: reading them stops its lock system for a moment.
 ///
@@ -92,13 +119,7 @@ pub(super) fn lock_waits(conn: &mut Conn, mariadb: bool) -> mysql::Result<Vec<Lo
 /// # Errors
 /// [`Error::Engine`], among others when a session is in the middle of a transaction; [`Error::Io`].
 pub fn write_back(context: &Context, conn: &mut Conn, tables: &[&str]) -> Result<()> {
-    let list: Vec<_> = tables.iter().map(|name| format!("`{name}`")).collect();
-    // A session in the middle of a transaction holds its tables.
-    let wait = "SET SESSION lock_wait_timeout = 5";
-    conn.query_drop(wait)
-        .and_then(|()| conn.query_drop(format!("FLUSH TABLES {} FOR EXPORT", list.join(", "))))
-        .and_then(|()| conn.query_drop("UNLOCK TABLES"))
-        .map_err(|e| context.target.refusal("write the changed pages of", e))?;
+    export(conn, tables).map_err(|e| context.target.refusal("write the changed pages of", e))?;
     if context.facts.is_direct() {
         return Ok(());
     }
@@ -106,6 +127,26 @@ pub fn write_back(context: &Context, conn: &mut Conn, tables: &[&str]) -> Result
         Some(data) => forget(&data.join(&context.target.schema)),
         None => Ok(()),
     }
+}
+
+/// The same without the page cache; `false` where this account may not have it done.
+///
+/// # Errors
+/// [`Error::Engine`], among others when a session is in the middle of a transaction.
+pub fn flush(context: &Context, conn: &mut Conn, tables: &[&str]) -> Result<bool> {
+    match export(conn, tables) {
+        Ok(()) => Ok(true),
+        Err(mysql::Error::MySqlError(error)) if DENIED.contains(&error.code) => Ok(false),
+        Err(error) => Err(context.target.refusal("write the changed pages of", error)),
+    }
+}
+
+fn export(conn: &mut Conn, tables: &[&str]) -> mysql::Result<()> {
+    let list: Vec<_> = tables.iter().map(|name| format!("`{name}`")).collect();
+    // A session in the middle of a transaction holds its tables.
+    conn.query_drop("SET SESSION lock_wait_timeout = 5")?;
+    conn.query_drop(format!("FLUSH TABLES {} FOR EXPORT", list.join(", ")))?;
+    conn.query_drop("UNLOCK TABLES")
 }
 
 /// Waits until the server has done what it does after transactions: MariaDB visits each row that was inserted once more, and

@@ -15,7 +15,7 @@ mod waits;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use iolite_model::{Bytes, Durability, LogCopy, Physical};
+use iolite_model::{Bytes, Durability, LogCopy, Physical, ReadingValue};
 use mysql::Conn;
 
 use crate::error::Result;
@@ -121,6 +121,10 @@ impl Instance for Mysql {
 
     fn counters(&self) -> Result<Physical> {
         self.watch(counters::physical)
+    }
+
+    fn write_back(&self) -> Result<Vec<ReadingValue>> {
+        self.watch(counters::write_back_state)
     }
 
     fn free_sessions(&self) -> Result<Option<u32>> {

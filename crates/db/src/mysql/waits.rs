@@ -10,9 +10,10 @@ use crate::error::Result;
 use crate::lossy::Lossy;
 use crate::waits::{ActiveSession, Sample, WaitObject, WaitReader};
 
-/// Sessions in this database that execute something.
+/// Sessions in this database that execute something, without those that read the counters for us.
 const ACTIVE: &str = "SELECT p.ID, IFNULL(p.STATE, ''), IFNULL(LEFT(p.INFO, 400), p.COMMAND) FROM information_schema.PROCESSLIST p \
-     WHERE p.DB = DATABASE() AND p.ID <> CONNECTION_ID() AND p.COMMAND NOT IN ('Sleep', 'Daemon', 'Binlog Dump')";
+     WHERE p.DB = DATABASE() AND p.ID <> CONNECTION_ID() AND p.COMMAND NOT IN ('Sleep', 'Daemon', 'Binlog Dump') \
+     AND IFNULL(p.INFO, '') NOT LIKE 'SHOW /* iolite monitor */%'";
 /// Sessions that wait for a row just now: reading the tables of locks stops InnoDB's lock system for a moment, and is left out
 /// where nobody waits.
 const WAITING: &str = "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'";
@@ -34,6 +35,13 @@ const PRIVILEGED: &str = "SELECT COUNT(*) FROM (SELECT trx_id FROM information_s
 /// Sessions of the server, and those that this account sees.
 const SESSIONS: &str = "SHOW GLOBAL STATUS LIKE 'Threads_connected'";
 const VISIBLE: &str = "SELECT COUNT(*) FROM information_schema.PROCESSLIST";
+
+/// Rows of a page of the buffer pool. The server lists the whole pool for that, which is left out where that is large.
+const ROWS: &str = "SELECT NUMBER_RECORDS FROM information_schema.INNODB_BUFFER_PAGE WHERE PAGE_NUMBER = ? AND INDEX_NAME = ? \
+     AND REPLACE(TABLE_NAME, '`', '') = ?";
+const POOL: &str = "SELECT @@GLOBAL.innodb_buffer_pool_size";
+/// The largest buffer pool that is listed.
+const MAX_POOL: u64 = 1 << 30;
 
 /// A session that waits for a row: its number, what the holder executes, and table, page and row.
 type RowWait = (u64, Option<Lossy>, Option<String>, Option<u64>, Option<u64>);
@@ -118,6 +126,15 @@ impl MysqlWaits {
 impl WaitReader for MysqlWaits {
     fn read(&mut self) -> Result<Sample> {
         self.ask().map_err(|e| self.target.refusal("ask for the sessions of", e))
+    }
+
+    fn rows_in(&mut self, table: &str, page: u64) -> Option<u64> {
+        let (table, index) = table.split_once(" index ")?;
+        let pool: u64 = self.conn.query_row(POOL).ok()??;
+        if !self.privileged || pool > MAX_POOL {
+            return None;
+        }
+        self.conn.exec_row(ROWS, (page, index, table)).ok()?
     }
 
     fn remedy(&self) -> String {

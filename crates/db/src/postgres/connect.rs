@@ -127,6 +127,14 @@ impl Target {
         self.config.get_dbname().or(self.config.get_user()).unwrap_or_default()
     }
 
+    /// Another database of the same server, for the same user.
+    pub fn with_database(&self, name: &str) -> Target {
+        let mut config = self.config.clone();
+        config.dbname(name);
+        let (tls, ignored) = (self.tls.clone(), self.ignored.clone());
+        Target { place: place(&config), config, tls, ignored, ..*self }
+    }
+
     /// A connection of its own.
     ///
     /// # Errors
@@ -149,7 +157,11 @@ impl Target {
     pub(super) fn connect_to_watch(&self) -> Result<Client> {
         const AS_IT_IS: &str = "SELECT set_config('client_encoding', 'SQL_ASCII', false) WHERE getdatabaseencoding() = 'SQL_ASCII'";
         let mut client = self.connect()?;
-        client.batch_execute(AS_IT_IS).map_err(|e| self.failed("configure a session of", e))?;
+        // Sessions of this name are not among those that are sampled.
+        client
+            .batch_execute(AS_IT_IS)
+            .and_then(|()| client.batch_execute("SET application_name = 'iolite monitor'"))
+            .map_err(|e| self.failed("configure a session of", e))?;
         Ok(client)
     }
 

@@ -62,6 +62,11 @@ impl Postgres {
         Ok(Postgres { target: Arc::new(Target::new(url)?), monitor: Mutex::default() })
     }
 
+    /// The database of a target. Nothing is connected to yet.
+    pub fn at(target: Target) -> Postgres {
+        Postgres { target: Arc::new(target), monitor: Mutex::default() }
+    }
+
     /// Asks something over the connection that is kept for that.
     fn watch<T>(&self, ask: impl FnOnce(&mut Monitor, &Target) -> Result<T>) -> Result<T> {
         // What a panicking thread has left is as good as before: values are replaced as a whole.

@@ -17,7 +17,8 @@ use crate::waits::{ActiveSession, Sample, WaitObject, WaitReader};
 /// follow from the lock table.
 const ACTIVE: &str = "WITH a AS (SELECT pid, state, wait_event_type AS kind, wait_event, left(query, 400) AS query, \
        coalesce(state = 'disabled', query = '<insufficient privilege>') AS hidden \
-       FROM pg_stat_get_activity(NULL) WHERE datid = $1 AND pid <> pg_backend_pid()), \
+       FROM pg_stat_get_activity(NULL) WHERE datid = $1 AND pid <> pg_backend_pid() \
+       AND application_name IS DISTINCT FROM 'iolite monitor'), \
      l AS (SELECT * FROM pg_lock_status() WHERE EXISTS (SELECT FROM a WHERE kind = 'Lock')) \
      SELECT coalesce(a.kind || ':' || a.wait_event, 'CPU'), a.query, coalesce(nullif(h.query, ''), h.state), \
        o.relation::regclass::text, o.page::bigint, o.tuple::bigint, a.hidden \

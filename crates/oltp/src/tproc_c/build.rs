@@ -29,6 +29,8 @@ pub fn build(
     seed: u64,
     progress: &mut Progress<'_>,
 ) -> Result<()> {
+    let workers = database.loaders(workers).clamp(1, layout.warehouses + 1);
+    let layout = Layout { loaders: workers, ..layout };
     database.create(layout)?;
     proceed(progress(0, layout.rows()))?;
     let site = Site {
@@ -39,7 +41,6 @@ pub fn build(
         rows: AtomicU64::new(0),
         over: AtomicBool::new(false),
     };
-    let workers = database.loaders(workers).clamp(1, layout.warehouses + 1);
     site.work(workers, progress)?;
     proceed(progress(layout.rows(), layout.rows()))?;
     database.finish()

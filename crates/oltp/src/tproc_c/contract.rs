@@ -121,6 +121,11 @@ pub trait Database: Send + Sync {
         wished
     }
 
+    /// Whether its tables can be partitioned.
+    fn partitions_tables(&self) -> bool {
+        false
+    }
+
     /// Creates the empty tables, marked as ours and unfinished.
     ///
     /// # Errors
@@ -171,6 +176,26 @@ pub trait Database: Send + Sync {
                 remedy: "it has one writer at a time, which waits for no page; use PostgreSQL or MariaDB",
             }),
         }
+    }
+
+    /// Why it can't be copied for a run, with what to do instead; `None` where it can.
+    fn why_not_copied(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// A copy of it as it is now, for a run to change; the copy of an earlier run that was killed is replaced. Nobody else may use the
+    /// database meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where [`why_not_copied`](Database::why_not_copied) has a reason; [`Error::Foreign`], [`Error::Engine`].
+    fn copy(&self) -> Result<Arc<dyn Database>>;
+
+    /// Removes the copy of this database, if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`], [`Error::Engine`].
+    fn remove_copy(&self) -> Result<()> {
+        Ok(())
     }
 
     /// The same start for each run: everything committed is in the data files, statistics are up to date.

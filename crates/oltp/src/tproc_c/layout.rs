@@ -18,6 +18,8 @@ const DELIVERED_OF_TEN: u32 = 7;
 pub const MAX_REDUCED: u32 = 100;
 /// Most warehouses: their numbers and orders fit the columns.
 pub const MAX_WAREHOUSES: u32 = 100_000;
+/// Most partitions of a table: far below the servers' own limits, and each takes files of its own.
+pub const MAX_PARTITIONS: u32 = 1024;
 
 /// What a database holds when it has been built, and what its random numbers depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,10 @@ pub struct Layout {
     pub warehouses: u32,
     /// Cardinalities are divided by this; 1 is the specification's size.
     pub reduction: u32,
+    /// Partitions of the tables with many rows of each warehouse, by hash of the warehouse; 1 where they are not partitioned.
+    pub partitions: u32,
+    /// Sessions that loaded it at the same time; 0 where an earlier version built it and did not record that.
+    pub loaders: u32,
     /// Constants of the non-uniform random numbers that the rows were created with.
     pub constants: Constants,
 }
@@ -42,7 +48,22 @@ impl Layout {
         if reduction == 0 || reduction > MAX_REDUCED {
             return Err(Error::Url(format!("the reduction must be between 1 and {MAX_REDUCED}")));
         }
-        Ok(Layout { warehouses, reduction, constants: Constants::of_build(seed) })
+        Ok(Layout { warehouses, reduction, partitions: 1, loaders: 0, constants: Constants::of_build(seed) })
+    }
+
+    /// The same with its large tables in so many partitions.
+    ///
+    /// # Errors
+    /// [`Error::Url`] for a number of which some partitions would be empty, or that is none.
+    pub fn partitioned(self, partitions: u32) -> Result<Layout> {
+        let max = MAX_PARTITIONS.min(self.warehouses);
+        if partitions == 0 || partitions > max {
+            return Err(Error::Url(format!(
+                "the number of partitions must be between 1 and {max}: rows are divided by their warehouse, so that more \
+                 partitions than warehouses would be empty"
+            )));
+        }
+        Ok(Layout { partitions, ..self })
     }
 
     /// Items of the catalogue; each warehouse has as many rows of stock.
@@ -129,6 +150,9 @@ mod tests {
         assert_eq!((small.item_spread(), small.customer_spread(), small.name_spread()), (63, 7, 7));
         for (warehouses, reduction) in [(0, 1), (1, 0), (1, 101), (100_001, 1)] {
             assert!(Layout::new(warehouses, reduction, 7).is_err());
+        }
+        for (partitions, fits) in [(0, false), (1, true), (4, true), (5, false)] {
+            assert_eq!(Layout::new(4, 100, 7).unwrap().partitioned(partitions).is_ok(), fits, "{partitions}");
         }
     }
 }

@@ -9,6 +9,7 @@ mod consistency;
 mod contract;
 mod counters;
 mod dialect;
+mod file_copy;
 mod input;
 mod layout;
 #[cfg(feature = "mysql")]
@@ -36,7 +37,7 @@ pub use contract::{Database, Done, Loader, Progress, Reader, Session, Table, Val
 pub use input::{
     Customer, Delivery, Kind, Line, NewOrder, OrderStatus, Payment, StockLevel, Transaction, User,
 };
-pub use layout::{DISTRICTS, Layout, MAX_REDUCED, MAX_WAREHOUSES};
+pub use layout::{DISTRICTS, Layout, MAX_PARTITIONS, MAX_REDUCED, MAX_WAREHOUSES};
 #[cfg(feature = "mysql")]
 pub use mysql::TprocCMysql;
 #[cfg(feature = "postgres")]

@@ -88,6 +88,20 @@ pub(super) fn key(table: Table) -> Option<&'static str> {
     }
 }
 
+/// The column by which a table is partitioned: the warehouse of its rows, which each of its keys contains. Tables with a row per
+/// warehouse or district, and those without a warehouse, are not.
+pub(super) fn partition_column(table: Table) -> Option<&'static str> {
+    match table {
+        Table::Warehouse | Table::District | Table::Item => None,
+        Table::Customer => Some("c_w_id"),
+        Table::History => Some("h_w_id"),
+        Table::Orders => Some("o_w_id"),
+        Table::NewOrder => Some("no_w_id"),
+        Table::OrderLine => Some("ol_w_id"),
+        Table::Stock => Some("s_w_id"),
+    }
+}
+
 /// The second ways to rows: the index's name, its table and columns.
 pub(super) const INDEXES: [(&str, Table, &str); 2] = [
     ("customer_by_name", Table::Customer, "c_w_id, c_d_id, c_last, c_first"),
@@ -98,10 +112,12 @@ pub(super) const INDEXES: [(&str, Table, &str); 2] = [
 pub(super) const CATALOGUE: &str = "catalogue";
 
 /// The catalogue's entries of a layout.
-pub(super) fn entries(layout: Layout) -> [(&'static str, i64); 5] {
+pub(super) fn entries(layout: Layout) -> [(&'static str, i64); 7] {
     [
         ("warehouses", layout.warehouses.into()),
         ("reduction", layout.reduction.into()),
+        ("partitions", layout.partitions.into()),
+        ("loaders", layout.loaders.into()),
         ("constant_name", layout.constants.name),
         ("constant_customer", layout.constants.customer),
         ("constant_item", layout.constants.item),
@@ -114,7 +130,12 @@ pub(super) const COMPLETE: &str = "complete";
 /// The layout that a catalogue's entries describe; `None` where they are not ours.
 pub(super) fn layout(entries: &[(String, i64)]) -> Option<Layout> {
     let entry = |name: &str| entries.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
+    // Catalogues of earlier versions do not have these.
+    let later =
+        |name: &str, default: u32| entry(name).map_or(Some(default), |value| u32::try_from(value).ok());
     Some(Layout {
+        partitions: later("partitions", 1)?,
+        loaders: later("loaders", 0)?,
         warehouses: u32::try_from(entry("warehouses")?).ok().filter(|warehouses| *warehouses > 0)?,
         reduction: u32::try_from(entry("reduction")?).ok().filter(|reduction| *reduction > 0)?,
         constants: super::chance::Constants {
@@ -134,14 +155,27 @@ pub(super) fn is_complete(entries: &[(String, i64)]) -> bool {
 mod tests {
     use super::*;
 
+    /// MariaDB, MySQL and PostgreSQL refuse anything else.
+    #[test]
+    fn tables_are_partitioned_by_a_column_of_each_of_their_keys() {
+        for table in Table::ALL {
+            let Some(column) = partition_column(table) else { continue };
+            assert!(columns(table).contains(&format!("{column} INTEGER NOT NULL")), "{column}");
+            assert!(key(table).is_none_or(|key| key.split(", ").any(|part| part == column)), "{column}");
+        }
+    }
+
     #[test]
     fn a_layout_is_read_from_its_entries() {
-        let expected = Layout::new(3, 10, 4).unwrap();
+        let expected = Layout { loaders: 4, ..Layout::new(3, 10, 4).unwrap().partitioned(2).unwrap() };
         let mut list: Vec<(String, i64)> =
             entries(expected).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         assert_eq!((layout(&list), is_complete(&list)), (Some(expected), false));
         list.push((COMPLETE.to_owned(), 1));
         assert!(is_complete(&list));
         assert_eq!(layout(&list[1..]), None);
+        list.retain(|(name, _)| !matches!(name.as_str(), "partitions" | "loaders"));
+        let earlier = Layout { partitions: 1, loaders: 0, ..expected };
+        assert_eq!(layout(&list), Some(earlier), "a database of an earlier version");
     }
 }

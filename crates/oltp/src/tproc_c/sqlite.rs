@@ -17,6 +17,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, params, params_from_iter};
 
 use super::contract::{Database, Done, Loader, Reader, Session, Table, Value};
 use super::dialect::Dialect;
+use super::file_copy;
 use super::input::Transaction;
 use super::layout::Layout;
 use super::schema::{self, CATALOGUE, COMPLETE};
@@ -181,7 +182,22 @@ impl Database for TprocCSqlite {
             fs::remove_file(&path)
                 .map_err(|e| io("remove", &path, e, "check the directory's permissions"))?;
         }
-        Ok(())
+        self.remove_copy()
+    }
+
+    /// The file alone, when the log's commits are in it.
+    fn copy(&self) -> Result<Arc<dyn Database>> {
+        self.layout()?;
+        self.remove_copy()?;
+        self.settle()?;
+        file_copy::create(&self.path)?;
+        Ok(Arc::new(TprocCSqlite::new(file_copy::directory(&self.path), self.durability)))
+    }
+
+    fn remove_copy(&self) -> Result<()> {
+        let companions = COMPANIONS.map(|suffix| format!("{FILE}{suffix}"));
+        let names: Vec<String> = companions.into_iter().chain([FILE.to_owned()]).collect();
+        file_copy::remove(&self.path, &names)
     }
 
     fn settle(&self) -> Result<()> {

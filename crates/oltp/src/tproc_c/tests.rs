@@ -86,7 +86,7 @@ fn a_new_database_has_the_specification_s_rows_and_is_consistent() {
     .unwrap();
     assert_eq!(seen.first().map(|seen| seen.0), Some(0));
     assert_eq!(seen.last().map(|seen| seen.0), seen.last().map(|seen| seen.1));
-    assert_eq!(database.layout().unwrap(), small(2));
+    assert_eq!(database.layout().unwrap(), Layout { loaders: 1, ..small(2) });
     let count = |table: &str| number(directory.path(), &format!("SELECT COUNT(*) FROM {table}"));
     assert_eq!(["warehouse", "district", "item", "stock"].map(count), [2, 20, 1000, 2000]);
     // 30 customers, payments and orders to a district; the last nine orders are not delivered.

@@ -17,7 +17,35 @@ pub(crate) fn layout() -> Layout {
 
 pub(crate) fn built(database: &dyn Database) {
     build(database, layout(), 3, 5, &mut go).unwrap();
-    assert_eq!(database.layout().unwrap(), layout());
+    assert_eq!(database.layout().unwrap(), Layout { loaders: 3, ..layout() });
+}
+
+/// With the large tables in a partition for each warehouse: users work, and what is missing is found.
+pub(crate) fn users_work_on_partitions(
+    database: &Arc<dyn Database>,
+    partitions_of: impl Fn(&str) -> u64,
+    delete: impl FnOnce(),
+) {
+    let partitioned = layout().partitioned(2).unwrap();
+    build(database.as_ref(), partitioned, 2, 5, &mut go).unwrap();
+    assert_eq!(database.layout().unwrap(), Layout { loaders: 2, ..partitioned });
+    for table in ["customer", "history", "orders", "new_order", "order_line", "stock"] {
+        assert_eq!(partitions_of(table), 2, "{table}");
+    }
+    for table in ["warehouse", "district", "item"] {
+        assert_eq!(partitions_of(table), 0, "{table}");
+    }
+    for procedures in [false, true] {
+        let phase = measured(database, &task(3, 230, procedures));
+        assert_eq!(phase.outcome.ending, Ending::Completed, "procedures: {procedures}");
+        let counted = phase.counted.unwrap();
+        assert_eq!(counted.new_orders, counted.orders_gained());
+    }
+    database.settle().unwrap();
+    assert_eq!(violated(database.as_ref()), Vec::<String>::new());
+    delete();
+    assert_eq!(violated(database.as_ref()), ["4", "orders"]);
+    database.purge().unwrap();
 }
 
 /// A task that ends by its number of transactions.
@@ -165,18 +193,34 @@ pub(crate) fn transactions_agree(
     }
 }
 
+/// What came of a load until its server was killed.
+pub(crate) struct Killed {
+    pub(crate) phase: Phase,
+    /// The districts' counter before the load.
+    before: u64,
+}
+
+impl Killed {
+    /// Asserts that every order whose commit had returned is there.
+    pub(crate) fn kept_every_order(&self, restarted: &dyn Database) {
+        let acknowledged = self.phase.outcome.totals.operations(OpKind::named("new-order").unwrap());
+        let gained = restarted.reader().unwrap().orders().unwrap() - self.before;
+        assert!(acknowledged > 0 && gained >= acknowledged, "{acknowledged} acknowledged, {gained} there");
+    }
+}
+
 /// A load that goes on until the server is killed.
-pub(crate) fn until_killed(database: Arc<dyn Database>, kill: impl FnOnce()) -> Phase {
+pub(crate) fn until_killed(database: Arc<dyn Database>, kill: impl FnOnce()) -> Killed {
     let endless = TprocCTask {
         stop: Stop { runtime: Some(Nanos(60 * Nanos::SECOND.0)), ..Stop::default() },
         ..task(3, 0, true)
     };
-    let loaded = database.clone();
-    let load = std::thread::spawn(move || measured(&loaded, &endless));
     let mut reader = database.reader().unwrap();
     let before = reader.orders().unwrap();
+    let loaded = database.clone();
+    let load = std::thread::spawn(move || measured(&loaded, &endless));
     super::until("some orders", || reader.orders().unwrap() > before + 20);
     drop(reader);
     kill();
-    load.join().unwrap()
+    Killed { phase: load.join().unwrap(), before }
 }

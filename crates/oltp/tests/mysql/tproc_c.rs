@@ -9,7 +9,8 @@ use iolite_model::{Durability, Ending, Nanos};
 use iolite_oltp::tproc_c::{Database, open};
 
 use crate::common::tproc_c::{
-    CounterEdges, built, measured, task, transactions_agree, until_killed, users_work, violated,
+    CounterEdges, built, measured, task, transactions_agree, until_killed, users_work,
+    users_work_on_partitions, violated,
 };
 use crate::common::until;
 use crate::harness::Server;
@@ -43,6 +44,21 @@ fn users_work_as_statements_and_as_procedures() {
     assert!(matches!(database.purge(), Err(Error::Foreign { .. })));
 }
 
+#[test]
+fn tables_are_partitioned_by_warehouse() {
+    let Some(server) = Server::start(&Options::default()) else { return };
+    let database = database(&server);
+    let partitions = |table: &str| {
+        server.count(&format!(
+            "SELECT COUNT(partition_name) FROM information_schema.partitions WHERE table_schema = 'iolite' \
+             AND table_name = 'tproc_c_{table}'"
+        ))
+    };
+    users_work_on_partitions(&database, partitions, || {
+        server.ask("DELETE FROM tproc_c_orders WHERE o_w_id = 2 AND o_d_id = 3 AND o_id = 5");
+    });
+}
+
 /// Commits and rollbacks are counted at once, when the statement begins; reading the counters is neither.
 #[test]
 fn tpm_is_what_the_server_counts_over_the_measured_part() {
@@ -61,11 +77,12 @@ fn a_server_killed_in_mid_run_has_kept_every_order() {
     let loaded = database(&server);
     built(loaded.as_ref());
     let pid = server.started.pid;
-    let phase = until_killed(loaded, || {
+    let killed = until_killed(loaded, || {
         assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
     });
-    assert!(matches!(phase.outcome.ending, Ending::Failed(_)), "{:?}", phase.outcome.ending);
-    assert!(phase.counted.is_none());
+    let ending = &killed.phase.outcome.ending;
+    assert!(matches!(ending, Ending::Failed(_)), "{ending:?}");
+    assert!(killed.phase.counted.is_none());
     until("a start", || match server::start(server.directory.path(), &Options::default()) {
         Ok(started) => {
             server.started = started;
@@ -74,6 +91,7 @@ fn a_server_killed_in_mid_run_has_kept_every_order() {
         Err(_) => false,
     });
     let restarted = database(&server);
+    killed.kept_every_order(restarted.as_ref());
     assert_eq!(violated(restarted.as_ref()), Vec::<String>::new());
     let phase = measured(&restarted, &task(2, 46, true));
     assert_eq!(phase.outcome.ending, Ending::Completed);
@@ -104,6 +122,32 @@ fn warehouses_are_spread_over_pages_and_put_back() {
     assert_eq!(files(), 1);
 }
 
+/// The server's own client reads the same variables.
+#[test]
+fn what_the_page_cleaner_has_to_write_is_read() {
+    let Some(server) = Server::start(&Options::default()) else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    let variable = |name: &str| {
+        server.count(&format!(
+            "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = '{name}'"
+        ))
+    };
+    let read = || database.instance().write_back().unwrap();
+    let value = |name: &str| {
+        let read = read();
+        let found = read.iter().find(|value| value.name == name);
+        found.unwrap_or_else(|| panic!("{name}: {read:?}")).value
+    };
+    assert_eq!(value("max_checkpoint_age_bytes"), variable("INNODB_CHECKPOINT_MAX_AGE") as f64);
+    assert!(value("checkpoint_age_bytes") > 0.0, "{:?}", read());
+    assert_eq!(measured(&database, &task(2, 92, true)).outcome.ending, Ending::Completed);
+    let flushed = value("pages_flushed");
+    database.settle().unwrap();
+    assert!(value("pages_flushed") > flushed, "the changed pages of the tables are written: {:?}", read());
+    assert!(value("free_page_waits") >= 0.0 && value("log_buffer_waits") >= 0.0);
+}
+
 #[test]
 fn who_waits_for_whom_and_for_which_page_is_seen() {
     use ::mysql::prelude::Queryable;
@@ -130,6 +174,7 @@ fn who_waits_for_whom_and_for_which_page_is_seen() {
     let object = session.object.as_ref().unwrap();
     assert_eq!(object.table, "iolite.tproc_c_warehouse index PRIMARY", "{session:?}");
     assert!(object.page.is_some() && object.row.is_some(), "{session:?}");
+    assert_eq!(reader.rows_in(&object.table, object.page.unwrap()), Some(2), "a row for each warehouse");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use iolite_model::{Durability, Ending, Nanos};
 use iolite_oltp::tproc_c::{Database, open};
 
 use crate::common::tproc_c::{
-    CounterEdges, built, measured, task, transactions_agree, until_killed, users_work, violated,
+    CounterEdges, built, measured, task, transactions_agree, until_killed, users_work,
+    users_work_on_partitions, violated,
 };
 use crate::common::until;
 use crate::harness::Server;
@@ -40,6 +41,20 @@ fn users_work_as_statements_and_as_procedures() {
     assert!(matches!(database.purge(), Err(Error::Foreign { .. })));
 }
 
+#[test]
+fn tables_are_partitioned_by_warehouse() {
+    let Some(server) = Server::start() else { return };
+    let database = database(&server);
+    let partitions = |table: &str| {
+        let parent = format!("to_regclass('iolite_tproc_c.{table}')");
+        server.number(&format!("SELECT COUNT(*) FROM pg_inherits WHERE inhparent = {parent}"))
+    };
+    users_work_on_partitions(&database, partitions, || {
+        server.psql("DELETE FROM iolite_tproc_c.orders WHERE o_w_id = 2 AND o_d_id = 3 AND o_id = 5");
+    });
+    assert_eq!(server.number("SELECT COUNT(*) FROM pg_namespace WHERE nspname LIKE 'iolite%'"), 0);
+}
+
 /// A session reports what it has counted when a transaction ends, at most once per second (PGSTAT_MIN_INTERVAL), and tries again a
 /// second later where another session is reporting at this very moment. Of the readings, the two queries before, at the start and at
 /// the end are two transactions each: they are parsed, then executed.
@@ -62,11 +77,13 @@ fn a_server_killed_in_mid_run_has_kept_every_order() {
     let Some(mut server) = Server::start() else { return };
     let loaded = database(&server);
     built(loaded.as_ref());
-    let phase = until_killed(loaded, || server.kill());
-    assert!(matches!(phase.outcome.ending, Ending::Failed(_)), "{:?}", phase.outcome.ending);
-    assert!(phase.counted.is_none());
+    let killed = until_killed(loaded, || server.kill());
+    let ending = &killed.phase.outcome.ending;
+    assert!(matches!(ending, Ending::Failed(_)), "{ending:?}");
+    assert!(killed.phase.counted.is_none());
     server.restart();
     let restarted = database(&server);
+    killed.kept_every_order(restarted.as_ref());
     assert_eq!(violated(restarted.as_ref()), Vec::<String>::new());
     let phase = measured(&restarted, &task(2, 46, true));
     assert_eq!(phase.outcome.ending, Ending::Completed);

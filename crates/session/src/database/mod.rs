@@ -3,6 +3,7 @@
 mod ask;
 mod counted;
 mod layers;
+mod observation;
 mod own;
 mod probes;
 mod ran;
@@ -14,6 +15,7 @@ mod write_watch;
 
 pub use ask::answered;
 pub use layers::LayersDatabases;
+pub use observation::ServerObservation;
 pub use own::CheckDatabase;
 pub use ran::RanDatabase;
 pub use storage::DatabaseStorage;

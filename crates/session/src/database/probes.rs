@@ -19,7 +19,7 @@ const OBSERVED: &str = "observed_seconds";
 pub(super) fn counters(engine: String, latest: LatestCounters) -> Box<dyn Probe> {
     probe_from(DATABASE, move || {
         let (physical, observed) = latest.get();
-        let values = counted(&physical, observed);
+        let values = counted(&physical, observed, latest.write_back());
         Ok(values.map(|values| Subject { name: engine.clone(), values }).into_iter().collect())
     })
 }
@@ -38,10 +38,10 @@ fn spent(times: TimesSpent) -> Vec<Subject> {
 }
 
 /// What is not counted has no value; `None` where nothing is.
-fn counted(physical: &Physical, observed: Nanos) -> Option<Vec<ReadingValue>> {
+fn counted(physical: &Physical, observed: Nanos, others: Vec<ReadingValue>) -> Option<Vec<ReadingValue>> {
     let named = physical.named().into_iter();
     let counters = named.filter_map(|(name, count)| Some(ReadingValue::counter(name, count? as f64)));
-    let mut values: Vec<ReadingValue> = counters.collect();
+    let mut values: Vec<ReadingValue> = counters.chain(others).collect();
     (!values.is_empty()).then(|| {
         values.push(ReadingValue::counter(OBSERVED, observed.as_secs_f64()));
         values
@@ -68,7 +68,7 @@ mod tests {
         let counts = Physical { data_reads: Some(7), log_syncs: Some(3), ..Physical::default() };
         let expected = [("data_reads", 7.0), ("log_syncs", 3.0), ("observed_seconds", 1.5)];
         let expected = expected.map(|(name, value)| ReadingValue::counter(name, value));
-        assert_eq!(counted(&counts, Nanos(1_500_000_000)).unwrap(), expected);
+        assert_eq!(counted(&counts, Nanos(1_500_000_000), Vec::new()).unwrap(), expected);
         assert_eq!(counters("SQLite".into(), LatestCounters::default()).read().unwrap(), []);
     }
 }

@@ -23,6 +23,7 @@ use crate::session::Session;
 use crate::writes::WriteLimits;
 
 /// A database in which phases run, with the storage beneath.
+#[derive(Clone)]
 pub(super) struct Site {
     /// Name of the engine.
     pub(super) engine: String,
@@ -170,19 +171,19 @@ fn sample(instance: &dyn Instance, interval: Duration, unseen: &mut Option<Warni
     }
 }
 
-/// Rebuilds what a phase needs by `work`, for as long as it takes or the user wants.
+/// Rebuilds or copies what a phase needs by `work`, for as long as it takes or the user wants.
 ///
 /// # Errors
-/// It can't be rebuilt; [`EngineError::Interrupted`]; the thread that does it has died, which is a bug.
-pub(super) fn arrange(
+/// It can't be done; [`EngineError::Interrupted`]; the thread that does it has died, which is a bug.
+pub(super) fn arrange<T: Send + 'static>(
     session: &mut Session<'_>,
-    work: impl FnOnce() -> iolite_db::Result<()> + Send + 'static,
-) -> anyhow::Result<()> {
+    work: impl FnOnce() -> iolite_db::Result<T> + Send + 'static,
+) -> anyhow::Result<T> {
     match patiently(session.control(), Duration::MAX, work) {
         Ok(done) => Ok(done?),
         Err(GaveUp::Interrupted) => Err(EngineError::Interrupted.into()),
         Err(GaveUp::Late | GaveUp::Failed) => {
-            bail!("the thread that rebuilds a table has failed, which is a bug")
+            bail!("the thread that rebuilds a table or copies the database has failed, which is a bug")
         }
     }
 }

@@ -8,6 +8,7 @@ use iolite_model::{Filesystem, Storage};
 use iolite_observe::{CacheProbe, LeafCounters, storage_beneath};
 
 /// Where a database's files are, as far as it is known.
+#[derive(Clone)]
 pub struct DatabaseStorage {
     /// The storage under the data.
     pub storage: Storage,

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use anyhow::bail;
 use iolite_db::DatabaseUrl;
-use iolite_engine::EngineError;
-use iolite_model::{Concluded, Durability, OpKind, Storage, Task, TprocCDatabase, TprocCTask};
+use iolite_engine::{Control, EngineError};
+use iolite_model::{
+    Bytes, Concluded, Durability, Nanos, OpKind, Storage, Task, TprocCDatabase, TprocCTask, Warning,
+};
 use iolite_oltp::tproc_c::{self, Database, Layout};
 use iolite_stats::TprocCRates;
 use iolite_suites::{Nothing, Procedure, SingleStep};
@@ -16,9 +18,12 @@ use super::site::{Record, Site, arrange, settle};
 use super::storage::DatabaseStorage;
 use super::waits::WaitSampling;
 use crate::drive::{Environment, no_database};
-use crate::patience::GaveUp;
+use crate::patience::{GaveUp, patiently};
 use crate::session::Session;
 use crate::writes::WriteLimits;
+
+/// How long the removal of a copy may take.
+const REMOVAL: Duration = Duration::from_secs(60);
 
 /// A database in which TPROC-C runs.
 pub struct TprocCSite {
@@ -28,6 +33,8 @@ pub struct TprocCSite {
     description: iolite_db::Description,
     kinds: Vec<OpKind>,
     site: Site,
+    /// Each phase runs in a copy of the database.
+    copies: bool,
 }
 
 impl TprocCSite {
@@ -46,7 +53,7 @@ impl TprocCSite {
         let site =
             Site { engine, instance, storage, durability, limits: WriteLimits::default(), waits: None };
         let kinds = tproc_c::kinds()?;
-        Ok(TprocCSite { url, database, layout, description, kinds, site })
+        Ok(TprocCSite { url, database, layout, description, kinds, site, copies: false })
     }
 
     /// The same, held to what the user allows to be written.
@@ -64,6 +71,19 @@ impl TprocCSite {
         Ok(self)
     }
 
+    /// The same with each phase in a copy of the database as it is now, or not.
+    ///
+    /// # Errors
+    /// [`iolite_db::Error::Unsupported`]: the database cannot be copied.
+    pub fn restoring(mut self, copies: bool) -> anyhow::Result<TprocCSite> {
+        if let Some(remedy) = self.database.why_not_copied().filter(|_| copies) {
+            let what = "start each run from a copy of the database (--restore)";
+            return Err(iolite_db::Error::Unsupported { database: "this database", what, remedy }.into());
+        }
+        self.copies = copies;
+        Ok(self)
+    }
+
     /// Number of warehouses and the reduction of their contents.
     pub fn layout(&self) -> Layout {
         self.layout
@@ -72,6 +92,16 @@ impl TprocCSite {
     /// The kinds of operation that are counted.
     pub fn kinds(&self) -> &[OpKind] {
         &self.kinds
+    }
+
+    /// Bytes that so many copies of the database write, its logs included, and the space that one takes.
+    ///
+    /// # Errors
+    /// [`iolite_db::Error`]: the server can't be asked.
+    pub fn copied(&self, copies: u32) -> anyhow::Result<(Bytes, Bytes)> {
+        let space = Bytes(self.layout.bytes());
+        let each = self.site.instance.bulk_writes(space)?;
+        Ok((Bytes(each.0.saturating_mul(copies.into())), space))
     }
 
     /// Whether transactions may be procedures in the server.
@@ -98,7 +128,11 @@ impl TprocCSite {
 
     /// Records what the database is.
     pub fn describe(&self, session: &mut Session<'_>) {
-        let description = self.description.clone();
+        let mut description = self.description.clone();
+        description.settings.extend(built(self.layout));
+        if self.copies {
+            description.settings.push(("start of each run".to_owned(), "a copy of the database".to_owned()));
+        }
         session.conclude(Concluded::of(&TprocCDatabase {
             url: self.url.to_string(),
             engine: description.engine,
@@ -113,20 +147,32 @@ impl TprocCSite {
     fn measure(&self, session: &mut Session<'_>, task: &TprocCTask) -> anyhow::Result<()> {
         session.refuse_spent_allowance()?;
         warn_of_copies(session, self.site.instance.as_ref(), "the transactions of users");
-        let (database, spread) = (self.database.clone(), task.spread_warehouse);
-        arrange(session, move || database.spread_warehouses(spread))?;
-        let database = self.database.clone();
-        settle(session, move || database.settle())?;
-        let record = Record { counts_block_reads: true, writes: true, ..Record::default() };
-        self.site.phase(session, Task::TprocC(task.clone()), record, |number, clock, control, events| {
-            let phase = tproc_c::run(&self.database, task, number, clock, control, events)?;
-            if let Some(counted) = &phase.counted {
-                events.conclude(Concluded::of_phase(number, counted));
-            }
-            Ok(phase.outcome)
+        if !self.copies {
+            return measure_in(session, task, &self.database, &self.site);
+        }
+        session.events().message("copying the database");
+        let original = self.database.clone();
+        let measured = arrange(session, move || original.copy()).and_then(|copy| {
+            let site = Site { instance: copy.instance(), ..self.site.clone() };
+            measure_in(session, task, &copy, &site)
         });
-        conclude_rates(session);
-        Ok(())
+        self.remove_copy(session);
+        measured
+    }
+
+    /// Removes the copy of a phase, also where the user has interrupted it.
+    fn remove_copy(&self, session: &mut Session<'_>) {
+        let original = self.database.clone();
+        let why = match patiently(&Control::default(), REMOVAL, move || original.remove_copy()) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("it took longer than {}", Nanos(REMOVAL.as_nanos() as u64)),
+        };
+        let what = "the removal of the copy of the database".to_owned();
+        session.warn(Warning::LeftOut {
+            what,
+            why: format!("{why}; the next run with --restore, or purge, removes it"),
+        });
     }
 }
 
@@ -143,6 +189,18 @@ impl<P: Procedure<Preparation = Nothing>> Environment<P> for &TprocCSite {
     }
 }
 
+/// How the tables were built, as settings; nothing that an earlier version did not record.
+fn built(layout: Layout) -> Vec<(String, String)> {
+    let mut built = Vec::new();
+    if layout.partitions > 1 {
+        built.push(("partitions".to_owned(), format!("{} by hash of the warehouse", layout.partitions)));
+    }
+    if layout.loaders > 0 {
+        built.push(("loaded by".to_owned(), format!("{} sessions", layout.loaders)));
+    }
+    built
+}
+
 /// Checks the consistency conditions, and records what was found.
 impl Environment<SingleStep<()>> for TprocCSite {
     fn prepare(&mut self, session: &mut Session<'_>, _: &mut SingleStep<()>, (): ()) -> anyhow::Result<()> {
@@ -157,6 +215,29 @@ impl Environment<SingleStep<()>> for TprocCSite {
         }
         Ok(())
     }
+}
+
+/// Brings a database to its start, and runs a task in it as a phase.
+fn measure_in(
+    session: &mut Session<'_>,
+    task: &TprocCTask,
+    database: &Arc<dyn Database>,
+    site: &Site,
+) -> anyhow::Result<()> {
+    let (rebuilt, spread) = (database.clone(), task.spread_warehouse);
+    arrange(session, move || rebuilt.spread_warehouses(spread))?;
+    let settled = database.clone();
+    settle(session, move || settled.settle())?;
+    let record = Record { counts_block_reads: true, writes: true, ..Record::default() };
+    site.phase(session, Task::TprocC(task.clone()), record, |number, clock, control, events| {
+        let phase = tproc_c::run(database, task, number, clock, control, events)?;
+        if let Some(counted) = &phase.counted {
+            events.conclude(Concluded::of_phase(number, counted));
+        }
+        Ok(phase.outcome)
+    });
+    conclude_rates(session);
+    Ok(())
 }
 
 /// Records how certain NOPM and TPM of the phase that has ended are.

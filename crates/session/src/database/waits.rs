@@ -54,6 +54,15 @@ pub enum WaitSampling {
 }
 
 impl WaitSampling {
+    /// Time between two samples of a database that shows its sessions; `None` for no samples.
+    pub(super) fn interval_asked(self) -> Option<Duration> {
+        match self {
+            WaitSampling::WhereShown => Some(WAIT_INTERVAL),
+            WaitSampling::Every(interval) => Some(interval.as_duration()),
+            WaitSampling::Off => None,
+        }
+    }
+
     /// Time between two samples; `None` for no samples.
     ///
     /// # Errors

@@ -5,8 +5,8 @@ mod session;
 
 use std::sync::Arc;
 
-use iolite_db::mysql::Context;
 use iolite_db::mysql::Rows;
+use iolite_db::mysql::{Context, counters};
 use iolite_db::{Error, Instance, Mysql, Result};
 use iolite_model::Durability;
 use mysql::Conn;
@@ -20,6 +20,9 @@ use session::MysqlSession;
 
 /// The catalogue's comment.
 const MARK: &str = "created by iolite: TPROC-C";
+/// Why there is no copy of a database, and what to do instead.
+const NO_COPY: &str = "MariaDB and MySQL have no templates; restore the same start from a snapshot of the server's files (stop it, snapshot \
+                       the file system or the volume, start it), or build again with the same --seed";
 /// Bytes of an INSERT of many rows: far below the smallest max_allowed_packet in use, 1 MiB.
 const INSERT: usize = 256 << 10;
 
@@ -79,6 +82,10 @@ impl Database for TprocCMysql {
         true
     }
 
+    fn partitions_tables(&self) -> bool {
+        true
+    }
+
     fn create(&self, layout: Layout) -> Result<()> {
         let (context, mut conn) = self.instance.open()?;
         match self.find(&context, &mut conn)? {
@@ -102,8 +109,14 @@ impl Database for TprocCMysql {
                 .map(|(name, _, columns)| format!(", KEY {name} ({columns})"))
                 .collect();
             let columns = schema::columns(table).replace("TIMESTAMP", "DATETIME");
+            let partitions = schema::partition_column(table)
+                .filter(|_| layout.partitions > 1)
+                .map_or_else(String::new, |column| {
+                    format!(" PARTITION BY HASH ({column}) PARTITIONS {}", layout.partitions)
+                });
             sql.push(format!(
-                "CREATE TABLE {} ({columns}{key}{indexes}) ENGINE = InnoDB DEFAULT CHARACTER SET latin1 COLLATE latin1_bin",
+                "CREATE TABLE {} ({columns}{key}{indexes}) ENGINE = InnoDB DEFAULT CHARACTER SET latin1 COLLATE \
+                 latin1_bin{partitions}",
                 named(table.name())
             ));
         }
@@ -184,13 +197,28 @@ impl Database for TprocCMysql {
         conn.query_drop(format!("ALTER TABLE {table} {change}")).map_err(failed)
     }
 
-    /// Statistics are renewed, and what transactions have left is purged; pages are written back as the server does it.
+    fn why_not_copied(&self) -> Option<&'static str> {
+        Some(NO_COPY)
+    }
+
+    fn copy(&self) -> Result<Arc<dyn Database>> {
+        Err(Error::Unsupported {
+            database: "MariaDB",
+            what: "copy a database within the server",
+            remedy: NO_COPY,
+        })
+    }
+
+    /// Statistics are renewed, what transactions have left is purged, and the tables' changed pages are written, as far as this account
+    /// may have that done.
     fn settle(&self) -> Result<()> {
-        let mut conn = self.instance.target().open()?;
+        let (context, mut conn) = self.instance.open()?;
         let tables: Vec<String> = Table::ALL.iter().map(|table| named(table.name())).collect();
         conn.query_drop(format!("ANALYZE TABLE {}", tables.join(", ")))
             .map_err(|e| self.failed("renew the statistics of", e))?;
-        self.instance.settle()
+        self.instance.settle()?;
+        let tables: Vec<&str> = tables.iter().map(String::as_str).collect();
+        counters::flush(&context, &mut conn, &tables).map(drop)
     }
 
     fn session(&self, procedures: bool) -> Result<Box<dyn Session>> {

@@ -1,5 +1,6 @@
 //! TPROC-C in PostgreSQL: a schema `iolite_tproc_c` of the database, marked as ours by its comment.
 
+mod copy;
 mod procedures;
 mod session;
 
@@ -75,6 +76,10 @@ impl Database for TprocCPostgres {
         true
     }
 
+    fn partitions_tables(&self) -> bool {
+        true
+    }
+
     fn create(&self, layout: Layout) -> Result<()> {
         let mut client = self.target.connect()?;
         match self.find(&mut client)? {
@@ -89,7 +94,7 @@ impl Database for TprocCPostgres {
              CREATE TABLE {SCHEMA}.{CATALOGUE} (name TEXT PRIMARY KEY, value BIGINT NOT NULL);"
         );
         for table in Table::ALL {
-            sql += &format!("CREATE TABLE {SCHEMA}.{} ({});", table.name(), schema::columns(table));
+            sql += &create(table, layout.partitions);
         }
         for (name, value) in schema::entries(layout) {
             sql += &format!("INSERT INTO {SCHEMA}.{CATALOGUE} VALUES ('{name}', {value});");
@@ -144,7 +149,18 @@ impl Database for TprocCPostgres {
         }
         // Without CASCADE: what others have put there keeps the schema in place.
         sql += &format!("DROP TABLE IF EXISTS {SCHEMA}.{CATALOGUE}; DROP SCHEMA {SCHEMA}; COMMIT");
-        client.batch_execute(&sql).map_err(|e| self.target.failed("remove TPROC-C from", e))
+        client.batch_execute(&sql).map_err(|e| self.target.failed("remove TPROC-C from", e))?;
+        copy::remove(&self.target)
+    }
+
+    fn copy(&self) -> Result<Arc<dyn Database>> {
+        let instance = Arc::new(Postgres::at(copy::create(&self.target)?));
+        let target = Arc::clone(instance.target());
+        Ok(Arc::new(TprocCPostgres { instance, target, durability: self.durability }))
+    }
+
+    fn remove_copy(&self) -> Result<()> {
+        copy::remove(&self.target)
     }
 
     fn spreads_warehouses(&self) -> bool {
@@ -190,6 +206,22 @@ impl Database for TprocCPostgres {
     fn reader(&self) -> Result<Box<dyn Reader>> {
         Ok(Box::new(PostgresReader { client: self.target.connect()?, target: self.target.clone() }))
     }
+}
+
+/// Creates a table, and its partitions where it has several.
+fn create(table: Table, partitions: u32) -> String {
+    let (name, columns) = (table.name(), schema::columns(table));
+    let Some(column) = schema::partition_column(table).filter(|_| partitions > 1) else {
+        return format!("CREATE TABLE {SCHEMA}.{name} ({columns});");
+    };
+    let mut sql = format!("CREATE TABLE {SCHEMA}.{name} ({columns}) PARTITION BY HASH ({column});");
+    for remainder in 0..partitions {
+        sql += &format!(
+            "CREATE TABLE {SCHEMA}.{name}_p{remainder} PARTITION OF {SCHEMA}.{name} \
+             FOR VALUES WITH (MODULUS {partitions}, REMAINDER {remainder});"
+        );
+    }
+    sql
 }
 
 /// Rows by COPY, in its text format.

@@ -1,0 +1,246 @@
+//! A database beside the host's readings, without a workload of ours: its counters, its waits, and the times in which they could not
+//! be read.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use iolite_db::{DatabaseUrl, LatestCounters, Monitor, WaitSampler};
+use iolite_model::{Concluded, Durability, Nanos, ObservationGap, ObservedDatabase, Storage, Warning};
+use iolite_oltp::tproc_c;
+use iolite_suites::SingleStep;
+
+use super::probes;
+use super::storage::DatabaseStorage;
+use super::waits::{WaitSampling, advised, hidden};
+use crate::drive::Environment;
+use crate::ending::describe;
+use crate::patience::GaveUp;
+use crate::session::Session;
+
+/// How long a server may take to respond to what it is asked first.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Time without a reading after which a server is taken for one that hangs: readings are five per second.
+const SILENCE: Duration = Duration::from_secs(5);
+/// Time between two looks at whether it still responds.
+const LOOK: Duration = Duration::from_millis(200);
+/// Time until a server is asked again that did not respond: doubled each time, up to the maximum.
+const RETRY: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(30)];
+
+/// A database that is observed while time passes, for as long as it responds.
+#[derive(Debug, Clone)]
+pub struct ServerObservation {
+    url: DatabaseUrl,
+    /// Time between two samples of its sessions; `None` for no samples.
+    waits: Option<Duration>,
+    engine: Option<String>,
+    gaps: Vec<ObservationGap>,
+}
+
+/// A database that has responded, read by threads of its own.
+struct OpenServer {
+    engine: String,
+    version: String,
+    monitor: Monitor,
+    sampler: Option<WaitSampler>,
+    /// Why its waits are not sampled.
+    unsampled: Option<String>,
+}
+
+/// Since when nothing is read, and why.
+type Missing = (Nanos, String);
+
+impl ServerObservation {
+    /// Of the database at a URL, which is not asked yet.
+    pub fn new(url: DatabaseUrl, waits: WaitSampling) -> ServerObservation {
+        ServerObservation { url, waits: waits.interval_asked(), engine: None, gaps: Vec::new() }
+    }
+
+    /// The storage under its data. May take as long as the server takes to respond: to be called by
+    /// [`answered`](crate::answered).
+    ///
+    /// # Errors
+    /// [`iolite_db::Error`]: it does not respond, or refuses.
+    pub fn storage(&self) -> anyhow::Result<Storage> {
+        if let DatabaseUrl::Gtm(directory) = &self.url {
+            return Ok(iolite_observe::storage(directory)?);
+        }
+        let instance = tproc_c::open(&self.url, Durability::AsConfigured)?.instance();
+        Ok(DatabaseStorage::find(&self.url, instance.as_ref())?.storage)
+    }
+
+    /// Why nothing can ever be read of a database of this kind.
+    fn unreadable(&self) -> Option<(&'static str, &'static str)> {
+        match &self.url {
+            DatabaseUrl::Sqlite(_) => Some((
+                "SQLite",
+                "SQLite is a library within the application, and reports neither counters nor waits to other processes; the readings \
+                 of the devices and of the page cache include what it does",
+            )),
+            DatabaseUrl::Gtm(_) => Some((
+                "GT.M",
+                "iolite reads the counters of GT.M only in its own processes; the readings of the devices and of the page cache \
+                 include what others do",
+            )),
+            DatabaseUrl::Postgres(_) | DatabaseUrl::Mysql(_) => None,
+        }
+    }
+
+    /// Reads it until `end`, again and again where it goes away and comes back.
+    fn observe(&mut self, session: &mut Session<'_>, end: Instant) {
+        let (mut missing, mut retry): (Option<Missing>, Duration) = (None, RETRY[0]);
+        while !is_over(session, end) {
+            let asked = session.elapsed();
+            match self.open(session) {
+                Ok(server) => {
+                    self.end_gap(session, missing.take());
+                    retry = RETRY[0];
+                    missing = self.read(session, server, end);
+                }
+                Err(Some(why)) => {
+                    missing.get_or_insert((asked, why));
+                    pause(session, retry, end);
+                    retry = (retry * 2).min(RETRY[1]);
+                }
+                Err(None) => break,
+            }
+            if let Some((_, why)) = &missing {
+                session.warn(Warning::ProbeFailed { probe: "the database".into(), reason: why.clone() });
+            }
+        }
+        self.end_gap(session, missing);
+    }
+
+    /// Asks the database what it is, and begins to read it; the reason where it does not respond, none where the user interrupts.
+    fn open(&self, session: &mut Session<'_>) -> Result<OpenServer, Option<String>> {
+        let (url, waits) = (self.url.clone(), self.waits);
+        match session.patiently(ANSWER, move || open(&url, waits)) {
+            Ok(Ok(server)) => Ok(server),
+            Ok(Err(error)) => Err(Some(describe(&error))),
+            Err(GaveUp::Late) => Err(Some(format!(
+                "the server has not responded in {}: it hangs, or another service uses its port",
+                Nanos(ANSWER.as_nanos() as u64)
+            ))),
+            Err(GaveUp::Failed) => {
+                Err(Some("the thread that asks the database has failed, which is a bug".into()))
+            }
+            Err(GaveUp::Interrupted) => Err(None),
+        }
+    }
+
+    /// Reads a database until it no longer responds, which is returned, or the time is over.
+    fn read(&mut self, session: &mut Session<'_>, server: OpenServer, end: Instant) -> Option<Missing> {
+        let OpenServer { engine, version, monitor, sampler, unsampled } = server;
+        let (begun, latest) = (session.elapsed(), monitor.latest());
+        self.engine = Some(format!("{engine} {version}"));
+        session.events().watch(probes::counters(engine, latest.clone()));
+        sampler.iter().for_each(|sampler| session.events().watch(probes::waits(sampler.times())));
+        let mut missing = None;
+        while missing.is_none() && !is_over(session, end) {
+            pause(session, LOOK, end);
+            missing = silent(&latest).map(|(since, why)| (ago(session, since), why));
+            if sampler.as_ref().is_some_and(WaitSampler::has_ended) {
+                missing
+                    .get_or_insert_with(|| (session.elapsed(), "sampling of its sessions has ended".into()));
+            }
+        }
+        // Its thread ends by itself: one that waits for a server that hangs would hold up the observation.
+        drop(monitor);
+        let sampled = sampler.is_some();
+        let found = sampler.and_then(|sampler| session.patiently(ANSWER, move || sampler.finish()).ok()?);
+        [probes::DATABASE, probes::WAITS].into_iter().for_each(|probe| session.events().unwatch(probe));
+        if sampled && found.is_none() {
+            let why = "its last sample had no response; the times that sessions spent in each wait are in SQL (probe `waits`)";
+            session.warn(Warning::LeftOut { what: "the summary of waits".into(), why: why.into() });
+        }
+        if let Some(found) = found.map(advised) {
+            session.conclude(Concluded::of(&found));
+            hidden(&found).into_iter().for_each(|warning| session.warn(warning));
+            if let (Some((_, why)), Some(failure)) = (&mut missing, found.failure) {
+                *why = failure;
+            }
+        }
+        if let Some(why) = unsampled {
+            session.warn(Warning::LeftOut { what: "waits".into(), why: why.clone() });
+            self.gaps.push(ObservationGap { from: begun, to: session.elapsed(), what: "waits".into(), why });
+        }
+        missing
+    }
+
+    /// What was missing is no longer, or the observation ends.
+    fn end_gap(&mut self, session: &Session<'_>, missing: Option<Missing>) {
+        let to = session.elapsed();
+        let gap = |(from, why)| ObservationGap { from, to, what: "counters and waits".into(), why };
+        self.gaps.extend(missing.map(gap));
+    }
+}
+
+fn open(url: &DatabaseUrl, waits: Option<Duration>) -> anyhow::Result<OpenServer> {
+    let instance = tproc_c::open(url, Durability::AsConfigured)?.instance();
+    // A refusal is that of the connection.
+    instance.counters()?;
+    let description = instance.describe(Durability::AsConfigured)?;
+    let (sampler, unsampled) = match waits.map(|interval| (interval, instance.wait_reader())) {
+        None => (None, None),
+        Some((_, Err(error))) => (None, Some(error.to_string())),
+        Some((interval, Ok(reader))) => {
+            (reader.and_then(|reader| WaitSampler::start(reader, interval)), None)
+        }
+    };
+    let monitor =
+        Monitor::start(instance).context("no thread can be started to read the database's counters")?;
+    Ok(OpenServer { engine: description.engine, version: description.version, monitor, sampler, unsampled })
+}
+
+/// Whether a database no longer responds: since how long ago, and why.
+fn silent(latest: &LatestCounters) -> Option<(Duration, String)> {
+    let age = latest.age();
+    match latest.failure() {
+        Some(failure) => Some((age, failure)),
+        None if age > SILENCE => {
+            Some((age, format!("the server has not responded for {}", Nanos(age.as_nanos() as u64))))
+        }
+        None => None,
+    }
+}
+
+fn ago(session: &Session<'_>, since: Duration) -> Nanos {
+    session.elapsed().saturating_sub(Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)))
+}
+
+fn is_over(session: &Session<'_>, end: Instant) -> bool {
+    session.control().interrupted() || Instant::now() >= end
+}
+
+/// Lets a time pass, but not beyond `end`.
+fn pause(session: &mut Session<'_>, time: Duration, end: Instant) {
+    let left = end.saturating_duration_since(Instant::now()).min(time);
+    session.pause(Nanos(left.as_nanos() as u64));
+}
+
+/// Observes for the time of the step, or until the user interrupts. What can't be read of the database is stated, and keeps nothing of
+/// the host's readings.
+impl Environment<SingleStep<Nanos>> for ServerObservation {
+    fn prepare(
+        &mut self,
+        session: &mut Session<'_>,
+        _: &mut SingleStep<Nanos>,
+        time: Nanos,
+    ) -> anyhow::Result<()> {
+        session.events().message("observing the machine and the database");
+        match self.unreadable() {
+            Some((engine, why)) => {
+                let what = format!("counters and waits of {}", self.url);
+                session.warn(Warning::LeftOut { what, why: why.to_owned() });
+                let from = session.elapsed();
+                session.pause(time);
+                self.engine = Some(engine.to_owned());
+                self.end_gap(session, Some((from, why.to_owned())));
+            }
+            None => self.observe(session, Instant::now() + time.as_duration()),
+        }
+        let gaps = std::mem::take(&mut self.gaps);
+        let observed = ObservedDatabase { url: self.url.to_string(), engine: self.engine.clone(), gaps };
+        session.conclude(Concluded::of(&observed));
+        Ok(())
+    }
+}
