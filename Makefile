@@ -32,7 +32,8 @@ bench:
 	@cargo build --release -q
 	@scratch=$$(mktemp -d /var/tmp/iolite-bench.XXXXXX) && \
 	    { .ci/bench_databases target/release/iolite $$scratch && .ci/bench_commits target/release/iolite $$scratch/commits && \
-      .ci/bench_results target/release/iolite $$scratch/results; \
+      .ci/bench_results target/release/iolite $$scratch/results && .ci/bench_builds target/release/iolite $$scratch/builds && \
+      .ci/bench_sampling target/release/iolite $$scratch/sampling; \
 	      status=$$?; rm -rf $$scratch; exit $$status; }
 
 truth: needs

@@ -2,18 +2,19 @@
 
 mod cachestat;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use iolite_engine::Control;
-use iolite_model::{Concluded, Nanos};
+use iolite_engine::{Control, EngineError};
+use iolite_model::{Concluded, Nanos, Storage};
 use iolite_observe::Schedule;
 use iolite_results::RunRequest;
-use iolite_session::{Observation, Session, Setup, ending};
+use iolite_session::{GaveUp, Observation, ServerObservation, Session, Setup, ending, patiently};
 use iolite_suites::SingleStep;
 
 use crate::exit::{self, Exit, UsageError};
-use crate::shared_args::OutputArgs;
+use crate::shared_args::{OutputArgs, WaitArgs};
 use crate::{output, setup, signals};
 
 const EXAMPLES: &str = "\
@@ -22,11 +23,18 @@ Examples:
       iolite observe /var/lib/postgresql
   For an hour, every ten seconds; `iolite results show` prints the result again:
       iolite observe /var/lib/postgresql --interval 10s --duration 1h
+  The counters and waits of a database beside them, whatever works in it:
+      iolite observe --db postgres://me@localhost/app --duration 10m
   Hits and misses of the page cache, a line per second:
-      sudo iolite observe cachestat";
+      sudo iolite observe cachestat
+
+A database that does not respond, or goes away and comes back, is a gap that is reported; the readings of the host go on.";
 
 /// Share of one CPU that readings may take.
 const MAX_CPU: f64 = 0.01;
+
+/// How long a database is asked where its files are, before the host is observed without knowing that.
+const ASKED: Duration = Duration::from_secs(10);
 
 /// `iolite observe` as typed.
 #[derive(Debug, Parser)]
@@ -36,9 +44,15 @@ pub(crate) struct ObserveArgs {
     #[command(subcommand)]
     verb: Option<Verb>,
 
-    /// Directory on the storage whose devices are observed
-    #[arg(value_name = "DIR", default_value = ".")]
-    directory: PathBuf,
+    /// Directory on the storage whose devices are observed [default: the storage of the database of --db, or the working directory]
+    #[arg(value_name = "DIR")]
+    directory: Option<PathBuf>,
+
+    /// Also read the counters of this database, and what its sessions wait for: postgres://USER@HOST/DATABASE or
+    /// mysql://USER@HOST/DATABASE. SQLite (sqlite:DIR) reports neither. A URL with a password should be passed in the environment,
+    /// because other users can see the command line
+    #[arg(long, value_name = "URL", env = "IOLITE_DB", hide_env_values = true)]
+    db: Option<String>,
 
     /// Time to observe; Ctrl-C ends it early and keeps the readings
     #[arg(long, value_name = "TIME", default_value = "300s")]
@@ -47,6 +61,9 @@ pub(crate) struct ObserveArgs {
     /// Time between readings
     #[arg(long, value_name = "TIME", default_value = "1s")]
     interval: Nanos,
+
+    #[command(flatten)]
+    waits: WaitArgs,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -72,19 +89,62 @@ pub(crate) fn run(args: &ObserveArgs) -> anyhow::Result<Exit> {
 fn machine(args: &ObserveArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let schedule = schedule(args.duration, args.interval)?;
-    let directory = setup::directory(&args.directory)?;
-    let storage = iolite_observe::storage(&directory)?;
+    let server = server(args)?;
+    let storage = storage(args, server.as_ref(), &control)?;
     let setup = Setup {
         directory: None,
         results: setup::usable_results(args.output.results.clone())?,
         view: setup::asked_view(&args.output.view, args.duration)?,
     };
+    let subject = storage.directory.display().to_string();
     let mut session = Session::begin_sampling(setup::run_info(storage), setup, schedule, &control)?;
-    session.conclude(Concluded::of(&RunRequest::new("observe", directory.display().to_string())));
-    let failure = session.drive(&mut SingleStep::new(args.duration), &mut Observation).err();
-    let run = session.end(ending(failure, &control));
+    session.conclude(Concluded::of(&RunRequest::new("observe", subject)));
+    let mut step = SingleStep::new(args.duration);
+    let driven = match server {
+        Some(mut server) => session.drive(&mut step, &mut server),
+        None => session.drive(&mut step, &mut Observation),
+    };
+    let run = session.end(ending(driven.err(), &control));
     output::run(&run, args.output.format())?;
     Ok(exit::of_run(&run))
+}
+
+/// The database to observe, if any.
+fn server(args: &ObserveArgs) -> anyhow::Result<Option<ServerObservation>> {
+    let Some(url) = &args.db else {
+        return match args.waits.is_given() {
+            true => {
+                Err(UsageError::new("--waits needs --db: specify whose sessions are to be sampled").into())
+            }
+            false => Ok(None),
+        };
+    };
+    let url = setup::database(url).map_err(UsageError::new)?;
+    Ok(Some(ServerObservation::new(url, args.waits.sampling())))
+}
+
+/// The storage whose devices are observed: that of the directory, of the database, or of the working directory.
+fn storage(
+    args: &ObserveArgs,
+    server: Option<&ServerObservation>,
+    control: &Control,
+) -> anyhow::Result<Storage> {
+    let of_directory =
+        |path: &Path| -> anyhow::Result<Storage> { Ok(iolite_observe::storage(&setup::directory(path)?)?) };
+    match (&args.directory, server.cloned()) {
+        (Some(directory), _) => of_directory(directory),
+        (None, None) => of_directory(Path::new(".")),
+        (None, Some(server)) => match patiently(control, ASKED, move || server.storage()) {
+            Ok(Ok(storage)) => Ok(storage),
+            Err(GaveUp::Interrupted) => Err(EngineError::Interrupted.into()),
+            Ok(Err(_)) | Err(GaveUp::Late | GaveUp::Failed) => {
+                output::note(
+                    "the storage of the database is not known yet: the devices of the working directory are observed",
+                );
+                of_directory(Path::new("."))
+            }
+        },
+    }
 }
 
 /// When the machine is read.

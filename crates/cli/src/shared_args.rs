@@ -87,6 +87,11 @@ pub(crate) struct WaitArgs {
 }
 
 impl WaitArgs {
+    /// Whether the user has asked for something.
+    pub(crate) fn is_given(&self) -> bool {
+        self.waits.is_some()
+    }
+
     /// What was asked for.
     pub(crate) fn sampling(&self) -> WaitSampling {
         self.waits.unwrap_or_default()

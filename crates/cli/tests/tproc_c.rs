@@ -4,99 +4,12 @@
 
 mod common;
 
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{IOLITE, TestDirectory, json, stderr};
-
-/// A database that is measured; a private server of it is stopped in the end.
-struct Subject {
-    place: TestDirectory,
-    db: String,
-    stop: Option<[String; 2]>,
-}
-
-impl Drop for Subject {
-    fn drop(&mut self) {
-        if let Some([server, directory]) = &self.stop {
-            let _ = Command::new(IOLITE).args(["db", "stop", server, directory]).output();
-            let _ = std::fs::remove_dir_all(directory);
-        }
-    }
-}
-
-impl Subject {
-    fn sqlite() -> Subject {
-        let place = TestDirectory::new();
-        let db = format!("sqlite:{}", place.data().display());
-        Subject { place, db, stop: None }
-    }
-
-    /// `None`, with the reason printed, where its programs are missing.
-    fn server(server: &str) -> Option<Subject> {
-        let place = TestDirectory::new();
-        // Not beneath a home directory, which the server's user may not pass; and a socket's path is short.
-        let directory = tempfile::tempdir().unwrap().keep();
-        let started = Command::new(IOLITE).args(["db", "start", server]).arg(&directory).output().unwrap();
-        if !started.status.success() && stderr(&started).contains("install") {
-            println!("skipped: {}", stderr(&started));
-            return None;
-        }
-        assert!(started.status.success(), "{}", stderr(&started));
-        let text = String::from_utf8(started.stdout).unwrap();
-        let stop = Some([server.to_owned(), directory.display().to_string()]);
-        Some(Subject { place, db: text.lines().next().unwrap().to_owned(), stop })
-    }
-
-    fn output(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(IOLITE);
-        command.args(arguments).env("IOLITE_DB", &self.db).env("NO_COLOR", "1").stdin(Stdio::null());
-        let measures = matches!(
-            arguments,
-            ["tproc-c" | "ranread", "run" | "sweep" | "check", ..] | ["waits" | "observe", ..]
-        );
-        if measures || arguments[0] == "results" {
-            command.arg("--results").arg(self.place.results());
-        }
-        command
-    }
-
-    /// What psql answers to statements, one after the other in one session.
-    fn psql(&self, statements: &[&str]) -> String {
-        let each = statements.iter().flat_map(|statement| ["-c", statement]);
-        let output = Command::new("psql").args([&self.db, "-XAtq"]).args(each).output().unwrap();
-        assert!(output.status.success(), "{statements:?}: {}", stderr(&output));
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
-    }
-
-    fn done(&self, arguments: &[&str]) -> String {
-        let output = self.output(arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn build(&self) {
-        let built = self.done(&["tproc-c", "build", "--reduction", "100", "--warehouses", "2", "--quiet"]);
-        assert!(built.contains("2 warehouses") && built.contains("REDUCED to 1/100"), "{built}");
-    }
-
-    /// A run is shown again as it was printed, as text and as JSON.
-    fn shows_again(&self, printed: &str) {
-        assert_eq!(self.done(&["results", "show", "latest"]), printed);
-        let shown: serde_json::Value =
-            serde_json::from_str(&self.done(&["results", "json", "latest"])).unwrap();
-        assert_eq!(shown["format"], "iolite-tproc-c/1");
-    }
-}
-
-/// White space of any kind is one blank.
-fn plain(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
+use common::subject::{Subject, plain};
+use common::{json, stderr};
 
 const SHORT: [&str; 7] = ["tproc-c", "run", "--quiet", "--duration", "2s", "--ramp", "500ms"];
 
@@ -231,6 +144,72 @@ fn options_that_a_database_cannot_follow_are_refused() {
     let spread = subject.output(&[&SHORT[..], &["--spread-warehouse"]].concat());
     assert_eq!(spread.status.code(), Some(2));
     assert!(stderr(&spread).contains("--spread-warehouse needs PostgreSQL"), "{}", stderr(&spread));
+    let build =
+        ["tproc-c", "build", "--quiet", "--reduction", "100", "--warehouses", "2", "--partitions", "2"];
+    let partitions = subject.output(&build);
+    assert_eq!(partitions.status.code(), Some(2));
+    assert!(stderr(&partitions).contains("SQLite has no partitioned tables"), "{}", stderr(&partitions));
+}
+
+/// Runs in copies leave the database as it was.
+#[test]
+fn each_run_starts_from_a_copy_that_is_removed() {
+    let sqlite = Subject::sqlite();
+    sqlite.build();
+    let file = sqlite.place.data().join("tproc-c.db");
+    let before = numbered(&file);
+    let restored = [&SHORT[..], &["--users", "2", "--repeat", "2", "--restore"]].concat();
+    let printed = sqlite.done(&restored);
+    assert!(plain(&printed).contains("start of each run a copy of the database"), "{printed}");
+    assert!(plain(&printed).contains("2 runs from the same start"), "{printed}");
+    assert_eq!(numbered(&file), before);
+    assert_eq!(common::entries(&sqlite.place.data()), ["tproc-c.db"]);
+    sqlite.shows_again(&printed);
+    drop(sqlite);
+
+    if let Some(subject) = Subject::server("postgres") {
+        subject.build();
+        let orders = || subject.psql(&["SELECT sum(d_next_o_id) FROM iolite_tproc_c.district"]);
+        let before = orders();
+        let document = json(&subject.output(&[&restored[..], &["--json"]].concat()));
+        for phase in document["phases"].as_array().unwrap() {
+            assert!(phase["counted"]["new_orders"].as_u64().unwrap() > 0, "{document:#}");
+            assert_eq!(phase["counted"]["orders"], phase["counted"]["new_orders"]);
+        }
+        assert_eq!(orders(), before);
+        let copies = "SELECT count(*) FROM pg_database WHERE datname LIKE '%iolite_copy'";
+        assert_eq!(subject.psql(&[copies]), "0");
+        // What somebody else has put there stays.
+        let name = subject.psql(&["SELECT current_database() || '_iolite_copy'"]);
+        subject.psql(&[&format!("CREATE DATABASE {name}"), &format!("COMMENT ON DATABASE {name} IS 'mine'")]);
+        let refused = subject.output(&restored);
+        assert!(!refused.status.success() && subject.psql(&[copies]) == "1", "{}", stderr(&refused));
+        let said = format!("{}{}", stderr(&refused), String::from_utf8_lossy(&refused.stdout));
+        assert!(said.contains("was not created by iolite"), "{said}");
+    }
+    if let Some(subject) = Subject::server("mariadb") {
+        subject.build();
+        let refused = subject.output(&restored);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(stderr(&refused).contains("have no templates"), "{}", stderr(&refused));
+    }
+}
+
+#[test]
+fn partitions_and_loaders_are_in_the_description_of_a_run() {
+    for server in ["postgres", "mariadb"] {
+        let Some(subject) = Subject::server(server) else { continue };
+        let build =
+            ["tproc-c", "build", "--quiet", "--reduction", "100", "--warehouses", "2", "--workers", "3"];
+        let many = subject.output(&[&build[..], &["--partitions", "3"]].concat());
+        assert_eq!(many.status.code(), Some(2));
+        assert!(stderr(&many).contains("between 1 and 2"), "{}", stderr(&many));
+        let built = subject.done(&[&build[..], &["--partitions", "2"]].concat());
+        assert!(built.contains("large tables in 2 partitions, loaded by 3 sessions"), "{built}");
+        let text = plain(&subject.done(&[&SHORT[..], &["--users", "2"]].concat()));
+        assert!(text.contains("partitions 2 by hash of the warehouse, loaded by 3 sessions"), "{text}");
+        assert!(plain(&subject.done(&["tproc-c", "check"])).ends_with("CONSISTENT"));
+    }
 }
 
 #[test]
@@ -323,6 +302,46 @@ fn what_others_do_during_a_run_is_named() {
     subject.done(&["tproc-c", "purge"]);
 }
 
+/// New-Orders that the latest run has stored as completed, interval by interval: each had been committed before.
+const REPORTED: &str = "SELECT coalesce(sum(operations), 0) FROM interval_op JOIN interval ON interval.id = interval_op.interval \
+     WHERE kind = 'new-order' AND run = (SELECT run FROM phase ORDER BY rowid DESC LIMIT 1)";
+
+/// Orders that a database in a directory has numbered.
+fn numbered(file: &Path) -> i64 {
+    let database = rusqlite::Connection::open(file).unwrap();
+    database.query_row("SELECT sum(d_next_o_id) FROM district", [], |row| row.get(0)).unwrap()
+}
+
+/// SQLite is embedded: its run and its database are killed together.
+#[test]
+fn a_run_that_is_killed_has_kept_every_order_that_it_reported() {
+    let subject = Subject::sqlite();
+    subject.build();
+    let file = subject.place.data().join("tproc-c.db");
+    let before = numbered(&file);
+    let endless = ["tproc-c", "run", "--quiet", "--users", "3", "--ramp", "0s", "--duration", "1h"];
+    let mut run = subject.command(&endless).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(120);
+    subject.place.wait_for_intervals(&mut run, 1);
+    while subject.place.ask::<i64>(REPORTED) == 0 {
+        assert!(run.try_wait().unwrap().is_none(), "the run ended before it was killed");
+        assert!(Instant::now() < until, "no order was reported");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let log = std::fs::metadata(file.with_extension("db-wal")).unwrap().len();
+    assert!(log > 0, "commits that only the log has are recovered by the next to open the database");
+
+    assert!(plain(&subject.done(&["tproc-c", "check"])).ends_with("CONSISTENT"));
+    let (reported, gained) = (subject.place.ask::<i64>(REPORTED), numbered(&file) - before);
+    // Those of the last moments had not been stored yet.
+    assert!(reported > 0 && gained >= reported, "{reported} reported, {gained} in the database");
+    let next = json(&subject.output(&[&SHORT[..], &["--users", "2", "--json"]].concat()));
+    assert_eq!(next["phases"][0]["counted"]["orders"], next["phases"][0]["counted"]["new_orders"]);
+    assert!(plain(&subject.done(&["tproc-c", "check"])).ends_with("CONSISTENT"));
+}
+
 #[test]
 fn a_sweep_reports_the_curve_and_a_verdict() {
     let subject = Subject::sqlite();
@@ -339,12 +358,16 @@ fn a_sweep_reports_the_curve_and_a_verdict() {
         "0s",
         "--durability",
         "relaxed",
+        "--stalls=1ns",
     ];
     let output = subject.output(&sweep);
     let printed = String::from_utf8(output.stdout.clone()).unwrap();
     let text = plain(&printed);
     for expected in ["NOPM by virtual users", "NOPM ±", "VERDICT: ", "new-order with", "knee", "REDUCED"] {
         assert!(text.contains(expected), "{expected}: {printed} {}", stderr(&output));
+    }
+    for step in ["1. TPROC-C, 1 virtual user: ", "3. TPROC-C, 3 virtual users: "] {
+        assert!(text.contains(step), "each step has its slowest operations: {printed}");
     }
     subject.shows_again(&printed);
     let wrong = subject.output(&["tproc-c", "sweep", "--quiet", "--users", "2,1"]);

@@ -10,7 +10,7 @@ use iolite_suites::{Sweep, SweepOptions};
 use super::begin::{begin, open, refuse_other_writers};
 use super::options::{Operation, SessionArgs};
 use crate::exit::{Exit, UsageError};
-use crate::shared_args::{percent, positive};
+use crate::shared_args::{StallArgs, percent, positive};
 use crate::{output, signals};
 
 const EXAMPLES: &str = "\
@@ -78,6 +78,9 @@ pub(crate) struct SweepArgs<O: Args> {
     pub(crate) target_iops: Option<f64>,
 
     #[command(flatten)]
+    pub(crate) stalls: StallArgs,
+
+    #[command(flatten)]
     pub(crate) operation: O,
 }
 
@@ -98,6 +101,7 @@ pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
     let mut session = begin(&database, &args.session, (plan, duration), &control)?;
     sweep.limited().into_iter().for_each(|warning| session.warn(warning));
     session.conclude(Concluded::of(&RunRequest::new("sweep", O::TOOL.name())));
+    args.stalls.watch(&mut session);
     let failure = session.drive(&mut sweep, &mut &database).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.session.output.format())?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use iolite_model::{Durability, Nanos};
+use iolite_oltp::tproc_c::MAX_PARTITIONS;
 
 use crate::exit;
 use crate::shared_args::{OutputArgs, StallArgs, WaitArgs, durability, positive};
@@ -15,11 +16,15 @@ Examples:
       iolite tproc-c build --db postgres://me@localhost/bench --warehouses 10 --workers 4
       iolite tproc-c build --db mysql://me@localhost/bench --warehouses 10
       iolite tproc-c build --db sqlite:/data/tpc --warehouses 10
+  The same with the large tables in five partitions, of two warehouses each:
+      iolite tproc-c build --db mysql://me@localhost/bench --warehouses 10 --partitions 5
   Eight virtual users for five minutes, after a ramp of two minutes:
       iolite tproc-c run --db postgres://me@localhost/bench --users 8
   The same with statements sent by the client; an open loop of 500 transactions per second:
       iolite tproc-c run --db postgres://me@localhost/bench --users 8 --client-side
       iolite tproc-c run --db postgres://me@localhost/bench --users 64 --rate 500
+  Five runs, each in a fresh copy of the database:
+      iolite tproc-c run --db postgres://me@localhost/bench --users 8 --repeat 5 --restore
   The same with one warehouse row per page, to compare:
       iolite tproc-c run --db postgres://me@localhost/bench --users 8 --spread-warehouse
       iolite results compare latest~1 latest
@@ -79,6 +84,11 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) workers: u32,
 
+    /// Partition the tables of customers, orders, order lines, new orders, stock and history by hash of the warehouse into N
+    /// partitions, at most one per warehouse (PostgreSQL, MariaDB and MySQL) [default: no partitions]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=i64::from(MAX_PARTITIONS)))]
+    pub(crate) partitions: Option<u32>,
+
     /// Divide the number of customers, orders and items by N, for tests. Results are marked as reduced and must not be compared
     /// with others
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -126,6 +136,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeat: u32,
 
+    /// Run in a copy of the database, created before each run and removed after it, so that all runs have the same start and the database
+    /// stays as it is (PostgreSQL: CREATE DATABASE ... TEMPLATE; SQLite: a copy of the file). No other session may use the database
+    #[arg(long)]
+    pub(crate) restore: bool,
+
     #[command(flatten)]
     pub(crate) stalls: StallArgs,
 
@@ -163,6 +178,9 @@ pub(crate) struct SweepArgs {
     /// Run every step, even after throughput stops growing
     #[arg(long)]
     pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) stalls: StallArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use iolite_engine::Control;
-use iolite_model::{Iops, Nanos, Stop, TprocCTask, WritePlan};
+use iolite_model::{Bytes, Iops, Nanos, Stop, TprocCTask, WritePlan};
 use iolite_session::{Session, TprocCSite, answered, unix_now};
 
 use super::args::{DatabaseArgs, LoadArgs};
@@ -67,7 +67,7 @@ pub(super) fn begin<'a>(
     Ok(session)
 }
 
-/// Shows what a run of about `duration` writes, and holds it to what is allowed.
+/// Shows what a run of about `duration` writes, with copies of so many bytes that take so much space, and holds it to what is allowed.
 ///
 /// # Errors
 /// The plan does not keep the limits.
@@ -75,10 +75,10 @@ pub(super) fn plan(
     session: &mut Session<'_>,
     site: &TprocCSite,
     load: &LoadArgs,
-    duration: Nanos,
+    (duration, (bytes, space)): (Nanos, (Bytes, Bytes)),
     quiet: bool,
 ) -> anyhow::Result<()> {
-    let plan = WritePlan { timed: duration, duration, ..WritePlan::default() };
+    let plan = WritePlan { timed: duration, duration, bytes, space, ..WritePlan::default() };
     session.plan_writes(&load.writes.accept_in_database(plan, site.storage(), quiet)?);
     Ok(())
 }

@@ -12,7 +12,7 @@ use iolite_session::DatabaseStorage;
 
 use super::args::{BuildArgs, DatabaseArgs};
 use super::open::{open, refused};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::writes::show_copies;
 use crate::{output, setup, signals};
 
@@ -39,7 +39,7 @@ fn build_in(
     control: &Control,
 ) -> anyhow::Result<Exit> {
     let seed = args.seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
-    let layout = Layout::new(args.warehouses, args.reduction, seed).map_err(refused)?;
+    let layout = layout(args, database, seed)?;
     plan(args, url, database, layout)?;
     let mut progress = Progress::new(setup::live(args.quiet), "warehouses", ProgressUnit::Rows);
     let mut begun = false;
@@ -50,7 +50,7 @@ fn build_in(
     });
     let Err(error) = built else {
         progress.finish();
-        output::print(&format!("{url}: {}\n", describe(layout)))?;
+        output::print(&format!("{url}: {}\n", describe(database.layout().map_err(refused)?)))?;
         return Ok(Exit::Fit);
     };
     progress.abandon();
@@ -67,6 +67,22 @@ fn build_in(
         Err(_) => Err(refused(error).context(format!(
             "the incomplete database could not be removed: run `iolite tproc-c purge --db {url}` later"
         ))),
+    }
+}
+
+/// What is to be built.
+///
+/// # Errors
+/// The database cannot have it.
+fn layout(args: &BuildArgs, database: &dyn Database, seed: u64) -> anyhow::Result<Layout> {
+    let layout = Layout::new(args.warehouses, args.reduction, seed).map_err(refused)?;
+    match args.partitions {
+        None => Ok(layout),
+        Some(partitions) if database.partitions_tables() => layout.partitioned(partitions).map_err(refused),
+        Some(_) => {
+            let message = "--partitions needs PostgreSQL, MariaDB or MySQL: SQLite has no partitioned tables";
+            Err(UsageError::new(message).into())
+        }
     }
 }
 
@@ -92,11 +108,17 @@ fn describe(layout: Layout) -> String {
         1 => String::new(),
         n => format!(", REDUCED to 1/{n} of the specification's cardinalities"),
     };
+    let partitions = match layout.partitions {
+        1 => String::new(),
+        n => format!(", large tables in {n} partitions"),
+    };
+    let loaders = if layout.loaders == 1 { "session" } else { "sessions" };
     format!(
-        "{warehouses} {}, {} items, {} customers in each district{reduced}",
+        "{warehouses} {}, {} items, {} customers in each district{partitions}, loaded by {} {loaders}{reduced}",
         if layout.warehouses == 1 { "warehouse" } else { "warehouses" },
         count(layout.items().into()),
-        count(layout.customers().into())
+        count(layout.customers().into()),
+        layout.loaders
     )
 }
 

@@ -1,13 +1,14 @@
 //! `run`: a number of virtual users, for a time, once or several times from the same start.
 
 use iolite_engine::Control;
-use iolite_model::{Concluded, Iops, Nanos, Task};
+use iolite_model::{Bytes, Concluded, Iops, Nanos, Task};
 use iolite_results::RunRequest;
 use iolite_session::ending;
 use iolite_suites::Repeat;
 
 use super::args::RunArgs;
 use super::begin::{Extent, begin, open, plan, task};
+use super::open::refused;
 use crate::exit::{self, Exit, UsageError};
 use crate::{output, signals};
 
@@ -23,8 +24,10 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let each = args.duration.0.saturating_add(args.ramp.0);
     let whole = Nanos(each.saturating_mul(args.repeat.into()));
     let site = open(&args.database, &args.load, args.users, &control)?;
+    let site = site.restoring(args.restore).map_err(refused)?;
+    let copies = if args.restore { site.copied(args.repeat)? } else { (Bytes(0), Bytes(0)) };
     let mut session = begin(&site, args.output.results.clone(), (&args.output.view, whole), &control)?;
-    plan(&mut session, &site, &args.load, whole, args.output.view.quiet)?;
+    plan(&mut session, &site, &args.load, (whole, copies), args.output.view.quiet)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c", "")));
     let extent =
         Extent { users: args.users, duration: args.duration, ramp: args.ramp, rate: args.rate.map(Iops) };

@@ -1,7 +1,7 @@
 //! `sweep`: more and more virtual users.
 
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Nanos};
+use iolite_model::{Bytes, Concluded, Ending, Nanos};
 use iolite_results::RunRequest;
 use iolite_session::ending;
 use iolite_suites::UserSweep;
@@ -28,8 +28,10 @@ pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
     let task = task(&site, &args.load, extent);
     let mut procedure = UserSweep::new(task, args.users, args.response, args.all).map_err(UsageError::new)?;
     let mut session = begin(&site, args.output.results.clone(), (&args.output.view, whole), &control)?;
-    plan(&mut session, &site, &args.load, whole, args.output.view.quiet)?;
+    let copies = (Bytes(0), Bytes(0));
+    plan(&mut session, &site, &args.load, (whole, copies), args.output.view.quiet)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c-sweep", "")));
+    args.stalls.watch(&mut session);
     let failure = session.drive(&mut procedure, &mut &site).err();
     let run = session.end(ending(failure, &control));
     output::run(&run, args.output.format())?;

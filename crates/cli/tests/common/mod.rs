@@ -6,6 +6,7 @@
 mod times;
 
 pub(crate) mod fio;
+pub(crate) mod subject;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
