@@ -39,6 +39,9 @@ pub struct PriorityTimes {
     pub completion: Histogram,
     /// Service times.
     pub service: Histogram,
+    /// Sums of the completion times and of the service times in nanoseconds, exact; 0 where they were not recorded.
+    #[serde(default)]
+    pub sums: [u64; 2],
 }
 
 impl Conclusion for Detail {
@@ -67,6 +70,8 @@ struct KindTimes {
     priority: u16,
     /// Completion and service times.
     times: Pair,
+    /// Their sums in nanoseconds.
+    sums: [u64; 2],
 }
 
 /// Position of a kind in [`Detail::submission`].
@@ -89,6 +94,14 @@ fn batch_class(operations: usize) -> usize {
     if operations == 0 { 0 } else { ((operations.max(4) - 1).ilog2() as usize).min(6) }
 }
 
+/// Adds pairs of sums to others.
+#[inline]
+fn add<const N: usize>(mine: [&mut [u64; 2]; N], others: [&[u64; 2]; N]) {
+    for (mine, others) in mine.into_iter().zip(others) {
+        mine.iter_mut().zip(others).for_each(|(mine, other)| *mine = mine.saturating_add(*other));
+    }
+}
+
 impl DetailRecorder {
     /// For a worker that does these kinds of operation; the times of others are not kept.
     pub fn new(kinds: &[OpKind]) -> DetailRecorder {
@@ -102,9 +115,9 @@ impl DetailRecorder {
     /// Keeps the times of reads and writes with these priorities apart.
     pub fn keep_apart(&mut self, priorities: &[u16]) {
         for place in [0, 1].into_iter().filter(|place| self.times[*place].is_some()) {
-            let kept =
-                priorities.iter().map(|&priority| KindTimes { place, priority, times: Box::default() });
-            self.priorities.extend(kept);
+            let new =
+                |&priority: &u16| KindTimes { place, priority, times: Box::default(), sums: [0; 2] };
+            self.priorities.extend(priorities.iter().map(new));
         }
     }
 
@@ -115,6 +128,7 @@ impl DetailRecorder {
         if let Some(kept) = all.find(|kept| (Some(kept.place), kept.priority) == (place(kind), priority)) {
             kept.times.count(0, completion);
             kept.times.count(1, service);
+            add([&mut kept.sums], [&[completion, service]]);
         }
     }
 
@@ -156,10 +170,11 @@ impl DetailRecorder {
             times.add_to(1, &mut detail.completion[place]);
         }
         detail.add_sums(&self.sums);
-        for KindTimes { place, priority, times } in &self.priorities {
+        for KindTimes { place, priority, times, sums } in &self.priorities {
             let of = detail.of_priority(*place, *priority);
             times.add_to(0, &mut of.completion);
             times.add_to(1, &mut of.service);
+            add([&mut of.sums], [sums]);
         }
         detail.add_counts([&self.depths, &self.submits, &self.completes]);
     }
@@ -179,6 +194,7 @@ impl Detail {
             let mine = self.of_priority(other.place, other.priority);
             mine.completion.merge(&other.completion);
             mine.service.merge(&other.service);
+            add([&mut mine.sums], [&other.sums]);
         }
         self.add_counts([&other.depths, &other.submits, &other.completes]);
     }
@@ -187,15 +203,14 @@ impl Detail {
         let same = |times: &PriorityTimes| (times.place, times.priority) == (place, priority);
         let index = self.priorities.iter().position(same).unwrap_or_else(|| {
             let (completion, service) = (Histogram::new(), Histogram::new());
-            self.priorities.push(PriorityTimes { place, priority, completion, service });
+            self.priorities.push(PriorityTimes { place, priority, completion, service, sums: [0; 2] });
             self.priorities.len() - 1
         });
         &mut self.priorities[index]
     }
 
     fn add_sums(&mut self, others: &[[u64; 2]; 3]) {
-        let sums = self.sums.as_flattened_mut().iter_mut();
-        sums.zip(others.as_flattened()).for_each(|(mine, other)| *mine = mine.saturating_add(*other));
+        add(self.sums.each_mut(), others.each_ref());
     }
 
     fn add_counts(&mut self, others: [&[u64; 7]; 3]) {
@@ -242,11 +257,12 @@ mod tests {
         assert_eq!((counts(&detail.submission), counts(&twice.submission)), ([1, 0, 1], [2, 0, 2]));
         assert_eq!((counts(&detail.completion), detail.completion[2].min()), ([1, 0, 1], Nanos(80)));
         let prioritized = |detail: &Detail| {
-            let reported = |times: &PriorityTimes| (times.place, times.priority, times.service.count());
+            let reported =
+                |times: &PriorityTimes| (times.place, times.priority, times.service.count(), times.sums);
             detail.priorities.iter().map(reported).collect::<Vec<_>>()
         };
-        assert_eq!(prioritized(&detail), [(0, 0, 0), (0, 0x2000, 1)]);
-        assert_eq!(prioritized(&twice), [(0, 0, 0), (0, 0x2000, 2)]);
+        assert_eq!(prioritized(&detail), [(0, 0, 0, [0, 0]), (0, 0x2000, 1, [5, 8])]);
+        assert_eq!(prioritized(&twice), [(0, 0, 0, [0, 0]), (0, 0x2000, 2, [10, 16])]);
         assert_eq!((detail.sums, twice.sums), ([[3, 70], [0, 0], [4, 80]], [[6, 140], [0, 0], [8, 160]]));
         assert_eq!((detail.depths[1], detail.submits[2], detail.completes[0]), (1, 1, 1));
         assert_eq!((twice.depths[1], twice.submits[2], twice.completes[0]), (2, 2, 2));

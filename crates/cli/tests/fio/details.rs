@@ -104,6 +104,35 @@ impl IntoOutput for Command {
     }
 }
 
+/// The times by priority add up to those of all operations, to the nanosecond.
+#[test]
+fn means_by_priority_are_exact() {
+    let place = TestDirectory::new();
+    for (latency, more) in [("clat_ns", "--lat_percentiles=0"), ("lat_ns", "--lat_percentiles=1")] {
+        let job = [
+            "--name=x",
+            "--ioengine=libaio",
+            "--iodepth=4",
+            "--rw=randread",
+            "--size=4m",
+            "--bs=4k",
+            "--cmdprio_percentage=40",
+            "--cmdprio_class=2",
+            "--cmdprio=7",
+            "--output-format=json",
+            more,
+        ];
+        let document = document(&done(ours(&place, &job)));
+        let read = &document["jobs"][0]["read"];
+        let sum = |times: &Value| times["mean"].as_f64().unwrap() * times["N"].as_f64().unwrap();
+        let parts = read["prios"].as_array().unwrap();
+        assert_eq!(parts.len(), 2, "{read}");
+        let together: f64 = parts.iter().map(|part| sum(&part[latency])).sum();
+        let whole = sum(&read[latency]);
+        assert!((together - whole).abs() < 2.0, "{latency}: {together} of {whole}");
+    }
+}
+
 #[test]
 fn a_job_without_stats_runs_and_is_not_reported() {
     let place = TestDirectory::new();

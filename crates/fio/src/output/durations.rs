@@ -13,13 +13,6 @@ pub(crate) struct Durations {
 }
 
 impl Durations {
-    /// Durations of which no sum is known: the mean is the histogram's, within 0.1 %.
-    pub(crate) fn of(histogram: &Histogram) -> Durations {
-        let mut durations = Durations::default();
-        durations.add(histogram, 0);
-        durations
-    }
-
     /// Adds durations with their sum in nanoseconds. A sum of 0, or one that has reached the largest number, is not known.
     pub(crate) fn add(&mut self, histogram: &Histogram, sum: u64) {
         if histogram.count() == 0 {
@@ -78,7 +71,8 @@ mod tests {
     #[test]
     fn without_a_sum_it_is_the_histogram_s() {
         for sum in [0, u64::MAX] {
-            let mut durations = Durations::of(&histogram(&[500]));
+            let mut durations = Durations::default();
+            durations.add(&histogram(&[500]), sum);
             durations.add(&histogram(&[700]), sum);
             assert_eq!(durations.mean(), 600.0);
         }

@@ -390,13 +390,21 @@ impl Entry<'_> {
         let mut found: Vec<OfPriority> = Vec::new();
         let details = self.jobs.iter().filter_map(|job| job.detail.as_ref());
         for times in details.flat_map(|detail| &detail.priorities) {
-            let shown = if self.reporting().lat_percentiles { &times.service } else { &times.completion };
+            let [completion, service] = times.sums;
+            let (shown, sum) = match self.reporting().lat_percentiles {
+                true => (&times.service, service),
+                false => (&times.completion, completion),
+            };
             if shown.count() == 0 || !direction.places().contains(&times.place) {
                 continue;
             }
             match found.iter_mut().find(|of| of.packed == times.priority) {
-                Some(of) => of.times.add(shown, 0),
-                None => found.push(OfPriority { packed: times.priority, times: Durations::of(shown) }),
+                Some(of) => of.times.add(shown, sum),
+                None => {
+                    let mut of = OfPriority { packed: times.priority, times: Durations::default() };
+                    of.times.add(shown, sum);
+                    found.push(of);
+                }
             }
         }
         let placed = match &self.first().phase.info.task {
