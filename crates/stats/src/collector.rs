@@ -161,7 +161,8 @@ impl Collector {
         intervals.extend(self.coverage.idle(ramp_end, end).into_iter().map(|idle| self.idle(idle)));
         let mut counts = Counts::default();
         let mut workers = Vec::with_capacity(self.workers.len());
-        for (worker, worker_counts) in self.workers.iter().enumerate() {
+        for (worker, worker_counts) in self.workers.iter_mut().enumerate() {
+            worker_counts.shrink();
             counts.merge(worker_counts);
             workers.push(WorkerTotals {
                 phase: self.phase,

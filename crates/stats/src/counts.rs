@@ -1,5 +1,7 @@
 //! Counts of each kind of operation, added up where nobody measures.
 
+use std::sync::Arc;
+
 use iolite_model::{Nanos, OpKind, OpTotals, PerKind, Percentiles, Quantile};
 
 use crate::histogram::{Histogram, HistogramError, counted};
@@ -23,9 +25,10 @@ pub(crate) struct ReportedCounts {
     service: Vec<(u64, u64)>,
 }
 
-/// Counts of each kind of operation; a kind that did not occur has none.
+/// Counts of each kind of operation; a kind that did not occur has none. Copies share what they count until one of them counts
+/// on: a thousand jobs have their counts in several places when they have ended.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Counts(PerKind<Option<Box<OpRecord>>>);
+pub(crate) struct Counts(PerKind<Option<Arc<OpRecord>>>);
 
 impl OpRecord {
     fn add(&mut self, tally: &OpTally) {
@@ -82,23 +85,41 @@ impl Counts {
     /// Adds what a worker has counted in an interval.
     pub(crate) fn add(&mut self, snapshot: &Snapshot) {
         for (kind, tally) in snapshot.tallies() {
-            self.0.entry(kind).get_or_insert_default().add(tally);
+            self.record(kind).add(tally);
         }
     }
 
     /// Adds others.
     pub(crate) fn merge(&mut self, other: &Counts) {
-        for (kind, theirs) in other.occurred() {
-            self.0.entry(kind).get_or_insert_default().merge(theirs);
+        for (kind, theirs) in other.0.iter() {
+            let Some(theirs) = theirs else { continue };
+            match self.0.entry(kind) {
+                Some(mine) => Arc::make_mut(mine).merge(theirs),
+                none => *none = Some(theirs.clone()),
+            }
         }
     }
 
     /// Adds what another process reports.
     pub(crate) fn add_reported(&mut self, reported: &ReportedCounts) {
-        let record = self.0.entry(reported.kind).get_or_insert_default();
+        let record = self.record(reported.kind);
         record.sums.merge(&reported.sums);
         record.response.record_all(&reported.response);
         record.service.record_all(&reported.service);
+    }
+
+    /// Those of a kind, to count in.
+    fn record(&mut self, kind: OpKind) -> &mut OpRecord {
+        Arc::make_mut(self.0.entry(kind).get_or_insert_default())
+    }
+
+    /// Gives back memory that was kept to count on.
+    pub(crate) fn shrink(&mut self) {
+        for record in self.0.values_mut().flatten() {
+            let record = Arc::make_mut(record);
+            record.response.shrink();
+            record.service.shrink();
+        }
     }
 
     /// Those of one kind, where it occurred.

@@ -23,9 +23,11 @@ const HEADER: usize = 40;
 /// recording everything in one place would have given. It holds what has occurred and no more.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// Index of each bucket that has any, in their order, and how many. Mostly they come in order; where they do not, there
-    /// are some thousands at most to be moved.
-    counts: Vec<(u16, u64)>,
+    /// Index of each bucket that has any, in their order. Mostly they come in order; where they do not, there are some
+    /// thousands at most to be moved.
+    buckets: Vec<u16>,
+    /// How many each of them has: apart, since a pair of both would be more than half as large again.
+    counts: Vec<u64>,
     /// Their sum.
     count: u64,
 }
@@ -75,19 +77,34 @@ impl Histogram {
             return;
         }
         self.count = self.count.saturating_add(count);
-        if self.counts.last().is_none_or(|(last, _)| *last < index) {
-            self.counts.push((index, count));
+        if self.buckets.last().is_none_or(|last| *last < index) {
+            self.buckets.push(index);
+            self.counts.push(count);
             return;
         }
-        match self.counts.binary_search_by_key(&index, |(index, _)| *index) {
-            Ok(at) => self.counts[at].1 = self.counts[at].1.saturating_add(count),
-            Err(at) => self.counts.insert(at, (index, count)),
+        match self.buckets.binary_search(&index) {
+            Ok(at) => self.counts[at] = self.counts[at].saturating_add(count),
+            Err(at) => {
+                self.buckets.insert(at, index);
+                self.counts.insert(at, count);
+            }
         }
+    }
+
+    /// The buckets that have any, in their order, and how many each has.
+    fn counted(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        self.buckets.iter().copied().zip(self.counts.iter().copied())
+    }
+
+    /// Gives back memory that was kept for further buckets: nothing more is to be counted.
+    pub(crate) fn shrink(&mut self) {
+        self.buckets.shrink_to_fit();
+        self.counts.shrink_to_fit();
     }
 
     /// Adds all counts of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
-        other.counts.iter().for_each(|&(index, count)| self.add(index, count));
+        other.counted().for_each(|(index, count)| self.add(index, count));
     }
 
     /// Forgets all counts.
@@ -107,28 +124,28 @@ impl Histogram {
         }
         let wanted = ((quantile.0.min(1.0) * self.count as f64).ceil() as u64).max(1);
         let mut reached = 0u64;
-        let bucket = self.counts.iter().find(|(_, count)| {
+        let bucket = self.counted().find(|(_, count)| {
             reached = reached.saturating_add(*count);
             reached >= wanted
         });
         // Beyond 2^53 the product may be more than there are.
-        bucket.map_or_else(|| self.max(), |&(index, _)| Nanos(highest(index)))
+        bucket.map_or_else(|| self.max(), |(index, _)| Nanos(highest(index)))
     }
 
     /// The shortest duration counted, within 0.1 % below; zero when empty.
     pub fn min(&self) -> Nanos {
-        Nanos(self.counts.first().map_or(0, |&(index, _)| lowest(index.into())))
+        Nanos(self.buckets.first().map_or(0, |&index| lowest(index.into())))
     }
 
     /// The longest duration counted, within 0.1 % above; zero when empty. Where the exact one is kept, it is beside the
     /// histogram.
     pub fn max(&self) -> Nanos {
-        Nanos(self.counts.last().map_or(0, |&(index, _)| highest(index)))
+        Nanos(self.buckets.last().map_or(0, |&index| highest(index)))
     }
 
     /// What was counted, the shortest first: the lowest duration of each bucket that has any, and how many it has.
     pub fn iter(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
-        self.counts.iter().map(|&(index, count)| (Nanos(lowest(index.into())), count))
+        self.counted().map(|(index, count)| (Nanos(lowest(index.into())), count))
     }
 
     /// How far all counted durations lie above `bound` together, in nanoseconds.
@@ -151,29 +168,29 @@ impl Histogram {
 
     /// The buckets whose longest durations lie above `bound`: that duration, and count.
     fn above(&self, bound: Nanos) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let buckets = self.counts.iter().map(|&(index, count)| (highest(index), count));
+        let buckets = self.counted().map(|(index, count)| (highest(index), count));
         buckets.filter(move |(nanos, _)| *nanos > bound.0)
     }
 
     /// Standard deviation in nanoseconds, within the histogram's 0.1 %.
     pub fn standard_deviation(&self) -> f64 {
         let mean = self.mean();
-        let square = |&(index, count): &(u16, u64)| (middle(index) - mean).powi(2) * count as f64;
-        let squares: f64 = self.counts.iter().map(square).sum();
+        let square = |(index, count): (u16, u64)| (middle(index) - mean).powi(2) * count as f64;
+        let squares: f64 = self.counted().map(square).sum();
         if self.count == 0 { 0.0 } else { (squares / self.count as f64).sqrt() }
     }
 
     /// Mean in nanoseconds, within the histogram's three digits.
     pub fn mean(&self) -> f64 {
-        let share = |&(index, count): &(u16, u64)| middle(index) * count as f64 / self.count as f64;
-        self.counts.iter().map(share).sum()
+        let share = |(index, count): (u16, u64)| middle(index) * count as f64 / self.count as f64;
+        self.counted().map(share).sum()
     }
 
     /// In the HdrHistogram V2 encoding.
     pub fn encode(&self) -> HistogramBytes {
         let mut bytes = vec![0; HEADER];
         let mut next = 0;
-        for &(index, count) in &self.counts {
+        for (index, count) in self.counted() {
             match i64::from(index - next) {
                 0 => {}
                 // A single bucket without any is a count of 0; of more it says how many.
@@ -183,7 +200,7 @@ impl Histogram {
             put_number(&mut bytes, i64::try_from(count).unwrap_or(i64::MAX));
             next = index + 1;
         }
-        if self.counts.is_empty() {
+        if self.buckets.is_empty() {
             put_number(&mut bytes, 0);
         }
         let length = (bytes.len() - HEADER) as u32;

@@ -76,7 +76,8 @@ impl Merger {
 
     /// The phase's totals, once all processes have finished. `measured` is the measured time in nanoseconds; `ramp_end`
     /// its start.
-    pub fn finish(self, ramp_end: u64, measured: u64) -> PhaseTotals {
+    pub fn finish(mut self, ramp_end: u64, measured: u64) -> PhaseTotals {
+        self.counts.shrink();
         let series = self.series.points(ramp_end, ramp_end.saturating_add(measured));
         PhaseTotals {
             counts: self.counts,

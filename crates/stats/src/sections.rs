@@ -2,6 +2,7 @@
 //! uncertain it is.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use iolite_model::{Nanos, OpKind, PerKind};
 
@@ -14,10 +15,11 @@ const SECTIONS: u64 = 24;
 /// Finer sections that a phase has at most: four for each of the others, for pictures.
 const FINE: u64 = 4 * SECTIONS;
 
-/// The response times of one section of a phase, by kind.
+/// The response times of one section of a phase, by kind. Copies share them until one of them counts on: a section that is not
+/// joined with others is both a fine and a coarse one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Section {
-    responses: PerKind<Option<Box<Histogram>>>,
+    responses: PerKind<Option<Arc<Histogram>>>,
     /// From where to where it reaches, in nanoseconds of the measured part.
     pub(crate) span: (u64, u64),
 }
@@ -46,7 +48,7 @@ pub(crate) struct Sections {
 impl Section {
     /// The histogram of a kind, to count in.
     pub(crate) fn response_mut(&mut self, kind: OpKind) -> &mut Histogram {
-        self.responses.entry(kind).get_or_insert_default()
+        Arc::make_mut(self.responses.entry(kind).get_or_insert_default())
     }
 
     /// The histogram of a kind, where it occurred.
@@ -63,8 +65,10 @@ impl Section {
     /// Adds what another section counted.
     pub(crate) fn merge(&mut self, other: &Section) {
         for (kind, theirs) in other.responses.iter() {
-            if let Some(theirs) = theirs {
-                self.responses.entry(kind).get_or_insert_default().merge(theirs);
+            let Some(theirs) = theirs else { continue };
+            match self.responses.entry(kind) {
+                Some(mine) => Arc::make_mut(mine).merge(theirs),
+                none => *none = Some(theirs.clone()),
             }
         }
     }
@@ -103,9 +107,15 @@ impl Sections {
 
     /// Those with anything in them.
     pub(crate) fn finish(mut self) -> Cut {
+        self.shrink();
         let fine = self.placed();
         self.join_until(SECTIONS);
         Cut { sections: self.placed(), fine }
+    }
+
+    fn shrink(&mut self) {
+        let responses = self.cells.values_mut().flat_map(|section| section.responses.values_mut().flatten());
+        responses.for_each(|response| Arc::make_mut(response).shrink());
     }
 
     fn placed(&self) -> Vec<Section> {

@@ -10,20 +10,25 @@ use crate::histogram::Histogram;
 /// Counts of `N` durations of the same operations, each from 0 ns to 1 h; longer ones count as that.
 ///
 /// All of them lie in one block of memory, which is mapped on its own: a thousand jobs have some thousands of blocks, of which
-/// only the pages that are used are there, and the first one of each.
+/// only the pages that are used are there, and the first one of each. A count has two bytes, so that two rows share a page: the
+/// few buckets of a fast device overflow some times a second.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tally<const N: usize> {
-    counts: Vec<u32>,
+    counts: Vec<u16>,
     /// Which rows of [`HALF`] counts of each duration have any: a bit each. Of the 33 rows a device's durations touch a few, and
     /// only those are read and emptied.
     rows: [u64; N],
-    /// Counts that have reached the largest number, in units of that.
+    /// Counts that have exceeded the largest number: how often.
     overflow: Vec<(usize, u64)>,
 }
 
+/// What an overflow stands for.
+const OVERFLOW: u64 = 1 << u16::BITS;
+
 impl<const N: usize> Default for Tally<N> {
     fn default() -> Tally<N> {
-        Tally { counts: vec![0; N * COUNTS], rows: [0; N], overflow: Vec::new() }
+        // Space for the buckets that most of a fast device's durations fall into: they overflow while time is measured.
+        Tally { counts: vec![0; N * COUNTS], rows: [0; N], overflow: Vec::with_capacity(16) }
     }
 }
 
@@ -45,7 +50,10 @@ impl<const N: usize> Tally<N> {
 
     #[cold]
     fn overflowed(&mut self, index: usize) {
-        self.overflow.push((index, 1 << 32));
+        match self.overflow.iter_mut().find(|(bucket, _)| *bucket == index) {
+            Some((_, times)) => *times += 1,
+            None => self.overflow.push((index, 1)),
+        }
     }
 
     /// The counts of number `which` that are not zero: index of the bucket, and count.
@@ -58,7 +66,7 @@ impl<const N: usize> Tally<N> {
             counted.map(move |(place, &count)| ((row << HALF_BITS) + place, u64::from(count)))
         });
         let overflow = self.overflow.iter().filter(move |(index, _)| part.contains(index));
-        counts.chain(overflow.map(move |(index, count)| (index - which * COUNTS, *count)))
+        counts.chain(overflow.map(move |(index, times)| (index - which * COUNTS, times * OVERFLOW)))
     }
 
     /// Adds all counts of number `which` to a histogram.
@@ -123,12 +131,11 @@ mod tests {
     #[test]
     fn a_count_that_overflows_is_kept() {
         let mut tally = Tally::<2>::default();
-        tally.counts[COUNTS + index(7)] = u32::MAX;
-        tally.count(1, 7);
+        (0..2 * OVERFLOW).for_each(|_| tally.count(1, 7));
         assert_eq!(tally.overflow.len(), 1);
         let (mut histogram, mut other) = (Histogram::new(), Histogram::new());
         tally.add_to(1, &mut histogram);
         tally.add_to(0, &mut other);
-        assert_eq!((histogram.count(), histogram.min(), other.count()), (1 << 32, iolite_model::Nanos(7), 0));
+        assert_eq!((histogram.count(), histogram.min(), other.count()), (2 * OVERFLOW, iolite_model::Nanos(7), 0));
     }
 }
