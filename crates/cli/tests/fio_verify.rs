@@ -10,9 +10,9 @@ mod common;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
-use common::fio::{Program, empty_directory, fio_is_installed, run_as_fio};
+use common::fio::{Program, command_as_fio, empty_directory, fio_is_installed, run_as_fio};
 use common::*;
 use serde_json::Value;
 
@@ -173,6 +173,70 @@ fn states_limit_what_is_verified() {
         fs::write(directory.join(state), "not a state").unwrap();
         let damaged = run(Program::Ours, &directory, load);
         assert!(stderr(&damaged).contains("version 3"), "{}", stderr(&damaged));
+    }
+}
+
+/// What is read back, when, and how many of each: after each loop, with a backlog, and by the sizes of the writes.
+#[test]
+fn as_much_is_read_back_as_fio_reads_back() {
+    // With options that leave no chance to the number of writes: that of reads and writes of both programs.
+    const FIXED: [&str; 12] = [
+        "--loops=2",
+        "--loops=3 --ioengine=libaio --iodepth=4",
+        "--loops=2 --io_size=32k",
+        "--loops=2 --do_verify=0",
+        "--number_ios=5",
+        "--verify_backlog=1",
+        "--verify_backlog=5 --loops=2",
+        "--verify_backlog=4 --verify_backlog_batch=1",
+        "--verify_backlog=4 --verify_backlog_batch=9",
+        "--verify_backlog=4 --do_verify=0",
+        "--verify_backlog=4 --ioengine=libaio --iodepth=8",
+        "--verify_backlog=4 --runtime=60",
+    ];
+    const SIZES: [&str; 4] = [
+        "--bsrange=4k-16k --size=256k",
+        "--bssplit=4k/50:8k/30:16k/20 --size=256k",
+        "--bssplit=4k/50:12k/50 --size=240k --loops=2",
+        "--bsrange=4k-16k --size=256k --verify_backlog=6",
+    ];
+    let place = TestDirectory::new();
+    let installed = fio_is_installed();
+    for rw in ["write", "randwrite"] {
+        for option in FIXED.iter().chain(&SIZES) {
+            let job = format!("--rw={rw} --verify=crc32c {option}");
+            let ran = |program| {
+                let output = run(program, &empty_directory(&place, "amounts"), &job);
+                assert!(output.status.success(), "{job}: {}", stderr(&output));
+                amounts(&output)
+            };
+            let ours = ran(Program::Ours);
+            let theirs = if installed { ran(Program::Theirs) } else { ours };
+            if FIXED.contains(option) {
+                assert_eq!(ours, theirs, "{job}");
+            }
+            // Sizes are drawn: what is written is read, by both.
+            let all = if option.contains("do_verify=0") { 0 } else { 1 };
+            for [reads, writes, _] in [ours, theirs] {
+                assert!(writes > 0);
+                assert_eq!(reads, all * writes, "{job}");
+            }
+        }
+    }
+}
+
+/// Damage of the first loop ends the job before the second.
+#[test]
+fn loops_are_verified_one_by_one() {
+    let place = TestDirectory::new();
+    let earlier = vec![0; 4096];
+    let programs = if fio_is_installed() { &[Program::Ours, Program::Theirs][..] } else { &[Program::Ours] };
+    for program in programs {
+        let directory = empty_directory(&place, "loops");
+        fs::write(directory.join("data"), vec![0; 65536]).unwrap();
+        let output = made_stale(*program, &directory, "--loops=2 --output-format=json", &earlier);
+        assert!(!output.status.success(), "{program:?}");
+        assert_eq!(amounts(&output)[1], 16, "{program:?}");
     }
 }
 
@@ -343,6 +407,67 @@ fn damage_is_found_by_both_whoever_wrote_the_data() {
                         "{what}, {method}, written by {writer:?}, read by {reader:?}"
                     );
                 }
+            }
+        }
+    }
+}
+
+/// A job whose file's first block is replaced by an earlier one as soon as it has written that, and before it has written all.
+fn made_stale(program: Program, directory: &Path, arguments: &str, earlier: &[u8]) -> Output {
+    let common = "--name=x --thread --filename=data --size=64k --bs=4k --rw=write --verify=crc32c --rate_iops=20";
+    let all = common.split_whitespace().chain(arguments.split_whitespace()).map(str::to_owned);
+    let mut command = command_as_fio(program, directory, &all.collect::<Vec<_>>());
+    let data = directory.join("data");
+    // Who has it open for writing would keep iolite from it.
+    let block = |number: usize| fs::read(&data).unwrap()[number * 4096..][..4096].to_vec();
+    let last = block(15);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let signal = |name: &str, id: u32| {
+        let sent = Command::new("kill").args([name, &id.to_string()]).status().unwrap();
+        assert!(sent.success(), "kill {name}");
+    };
+    while block(0) == earlier && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    if child.try_wait().unwrap().is_some() {
+        panic!("it ended: {}", stderr(&child.wait_with_output().unwrap()));
+    }
+    signal("-STOP", child.id());
+    let in_time = block(0) != earlier && block(15) == last;
+    fs::File::options().write(true).open(&data).unwrap().write_all_at(earlier, 0).unwrap();
+    signal("-CONT", child.id());
+    let output = child.wait_with_output().unwrap();
+    assert!(in_time, "the job had written all before it was stopped: {}", stderr(&output));
+    output
+}
+
+/// A block that an earlier run has written is right by itself: header, place and checksum. iolite's headers have a number of the run,
+/// so that the job that has written finds it; fio's job finds it where the write's number is another. Who only reads finds it with
+/// neither program.
+#[test]
+fn a_stale_block_is_found_by_the_job_that_wrote() {
+    if !fio_is_installed() {
+        return;
+    }
+    let place = TestDirectory::new();
+    for earlier in [Program::Ours, Program::Theirs] {
+        for (program, loops, found) in [
+            (Program::Ours, 1, true),
+            (Program::Ours, 2, true),
+            // Its writes had the same numbers.
+            (Program::Theirs, 1, earlier == Program::Ours),
+            (Program::Theirs, 2, true),
+        ] {
+            let what = format!("{loops} loops by {earlier:?}, then {program:?}");
+            let directory = empty_directory(&place, "stale");
+            let job = format!("--rw=write --verify=crc32c --do_verify=0 --loops={loops}");
+            assert!(run(earlier, &directory, &job).status.success(), "{what}");
+            let old = fs::read(directory.join("data")).unwrap()[..4096].to_vec();
+            let output = made_stale(program, &directory, "", &old);
+            assert_eq!(output.status.success(), !found, "{what}: {}", stderr(&output));
+            for reader in [Program::Ours, Program::Theirs] {
+                let read = run(reader, &directory, "--rw=read --verify=crc32c");
+                assert!(read.status.success(), "{what}, read by {reader:?}: {}", stderr(&read));
             }
         }
     }

@@ -4,6 +4,7 @@ mod batch;
 mod ending;
 mod memory;
 mod plan;
+mod verifying;
 
 use std::io;
 use std::time::Duration;
@@ -167,6 +168,8 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
                 now = self.reap_and_record(self.plan.batch.complete_min, wait)?;
             } else if self.exhausted() {
                 return self.sync_at_end();
+            } else if V::ON && self.checks.is_due() && self.held.is_none() {
+                now = self.verify_what_is_due();
             } else {
                 now = self.idle(now, wake);
             }
@@ -192,6 +195,9 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
                 held
             } else {
                 let Some(&slot) = self.free.last() else { break };
+                if V::ON && self.checks.is_due() {
+                    break;
+                }
                 self.plan.arrivals.choose(now);
                 if let Some(due) = self.plan.arrivals.next().filter(|due| *due > now) {
                     return Ok((now, due));
@@ -457,24 +463,6 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             self.failure.get_or_insert(error);
             self.lane.cut(completed);
         }
-    }
-
-    /// Notifies verification that an operation is over. False where what was read is not what was written, which is recorded
-    /// as an error.
-    #[inline(never)]
-    fn checked(&mut self, slot: u32, state: &InFlight, done: bool, completed: u64) -> bool {
-        let buffer = self.backend.buffer(slot);
-        let length = (state.length as usize).min(buffer.len());
-        let op = Op { io: state.io, slot, offset: state.offset, length: state.length };
-        let right = self.checks.back(&op, done, &buffer[..length]);
-        if !right {
-            let found = self.checks.finding().map(|found| format!(": {found}")).unwrap_or_default();
-            let what = || {
-                (format!("a read at byte {} differs from the data written{found}", op.offset), Some(WRONG))
-            };
-            self.note_error(ErrorClass::Verify, state, completed, what);
-        }
-        right
     }
 
     /// What is left to do when a write, a trim or a sync has succeeded.

@@ -313,7 +313,9 @@ impl Phase {
     ) -> Result<Finished, EngineError> {
         // As with fio, an order that may repeat blocks has no rounds: its cache is dropped once, before the phase.
         let rounds = matches!(self.task.access, Access::Sequential | Access::Covering | Access::Backwards);
-        if !self.task.cache.invalidate || self.task.direct || !rounds {
+        // Verification of a round drops it as well.
+        let verified = self.task.verify.as_ref().is_some_and(Verify::during);
+        if !self.task.cache.invalidate || self.task.direct || !rounds || verified {
             return self.measure(backend, plan, start);
         }
         let round = iolite_workload::round(&self.task, start.worker());

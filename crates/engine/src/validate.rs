@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use iolite_model::{
     Access, BackendKind, Batch, BusyOptions, FileTask, FilesTarget, LayOut, Mix, Nanos, Overwrite,
-    RingOptions, SyncMethod, SyncRule, Target,
+    RingOptions, SyncMethod, SyncRule, Target, Verify,
 };
 
 use crate::error::EngineError;
@@ -156,6 +156,9 @@ fn validate_target(task: &FileTask) -> Result<(), EngineError> {
         return refuse(
             "its file is removed after the run and cannot be verified later: remove `state`, or use an existing target",
         );
+    }
+    if task.placement.processes && task.verify.as_ref().is_some_and(Verify::during) {
+        return refuse("processes verify after the phase only: remove `passes` and `backlog`, or `processes`");
     }
     if state && task.placement.processes {
         return refuse("`state` requires threads: remove `placement.processes` or `state`");

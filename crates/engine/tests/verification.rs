@@ -289,3 +289,58 @@ fn an_open_loop_can_be_verified() {
     let verified = simulate(&task, SimFaults::default()).verified.unwrap();
     assert!(verified.units > 100 && verified.wrong == 0, "{verified:?}");
 }
+
+/// Writes in three rounds, or with a backlog, are read back meanwhile: each once, by its size, and none of that is measured.
+#[test]
+fn what_was_written_is_verified_during_the_phase() {
+    let during = |passes, backlog| {
+        let backlog_batch = backlog / 2;
+        let verify = Verify { passes, backlog, backlog_batch, block: Bytes(BLOCK), ..verify(Checksum::Crc32c) };
+        FileTask { verify: Some(verify), ..written_over(Checksum::Crc32c, 3) }
+    };
+    for (passes, backlog, expected) in [(0, 0, 256), (3, 0, 3 * 256), (0, 7, 3 * 256), (3, 7, 3 * 256)] {
+        let outcome = simulate(&during(passes, backlog), SimFaults::default());
+        let what = format!("{passes} passes, a backlog of {backlog}");
+        assert_eq!(outcome.ending, Ending::Completed, "{what}");
+        let (read, verified) = (outcome.read_back.unwrap(), outcome.verified.unwrap());
+        assert_eq!((verified.wrong, verified.unreadable, verified.unknown), (0, 0, 0), "{what}");
+        assert_eq!((read.operations(OpKind::Read), verified.units), (expected, expected), "{what}");
+        assert_eq!(read.bytes(OpKind::Read), expected * BLOCK, "{what}");
+        assert_eq!(outcome.totals.operations(OpKind::Read), 0, "{what}");
+        assert_eq!(outcome.totals.operations(OpKind::Write), 3 * 256, "{what}");
+        assert!(read.measured > 0, "{what}");
+    }
+}
+
+/// The first round's damage ends the phase before the second.
+#[test]
+fn damage_that_is_found_during_the_phase_ends_it() {
+    let faults = SimFaults { damage: Some((SimDamage::Corrupt, 0.05)), ..SimFaults::default() };
+    let verify = Verify { passes: 4, ..verify(Checksum::Crc32c) };
+    let ends = OnError { stop: vec![ErrorClass::Verify], ..OnError::default() };
+    let task = FileTask { verify: Some(verify), errors: ends, ..written_over(Checksum::Crc32c, 4) };
+    let outcome = simulate(&task, faults);
+    let Ending::Failed(reason) = &outcome.ending else { panic!("{:?}", outcome.ending) };
+    assert!(reason.contains("verification"), "{reason}");
+    assert!(outcome.verified.unwrap().wrong > 0);
+    assert_eq!(outcome.totals.operations(OpKind::Write), 256);
+    // Otherwise it goes on.
+    let outcome = simulate(&FileTask { errors: OnError { stop: Vec::new(), ..task.errors.clone() }, ..task }, faults);
+    assert_eq!((outcome.ending, outcome.totals.operations(OpKind::Write)), (Ending::Completed, 1024));
+}
+
+/// A write of several units is read back as one, also where writes of other sizes are beside it.
+#[test]
+fn writes_of_several_sizes_are_read_back_by_their_sizes() {
+    let law = SizeLaw::Range { min: Bytes(BLOCK), max: Bytes(4 * BLOCK), multiple: Bytes(BLOCK) };
+    let by_write = |by_write| {
+        let verify = Verify { unit: Bytes(BLOCK), block: Bytes(4 * BLOCK), by_write, ..verify(Checksum::Crc32c) };
+        let sizes = Some(Sizes::alike(law.clone(), Bytes(BLOCK)));
+        let task = FileTask { verify: Some(verify), sizes, ..written_over(Checksum::Crc32c, 1) };
+        simulate(&FileTask { access: Access::Sequential, ..task }, SimFaults::default())
+    };
+    let (apart, joined) = (by_write(true), by_write(false));
+    let reads = |outcome: &Outcome| outcome.read_back.as_ref().unwrap().operations(OpKind::Read);
+    assert_eq!(reads(&apart), apart.totals.operations(OpKind::Write));
+    assert!(reads(&joined) < reads(&apart), "{} of {}", reads(&joined), reads(&apart));
+}

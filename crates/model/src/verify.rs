@@ -33,6 +33,20 @@ pub struct Verify {
     /// Size of the reads `after` the phase, a multiple of the unit; 0 for large reads.
     #[serde(default)]
     pub block: Bytes,
+    /// No read `after` the phase holds parts of two writes: with several sizes, each write is read back by its size.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_write: bool,
+    /// Number of equal parts of the work of each worker, such as loops, after each of which what was written in it is read and
+    /// verified; the last part is verified `after` the phase. 0 and 1 for all of it at once.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub passes: u32,
+    /// Maximum number of writes of a worker that were not verified: with so many, some are read and verified before it goes on
+    /// (fio's `verify_backlog`); 0 for no limit.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub backlog: u32,
+    /// Number of writes of a full `backlog` that are verified, the oldest first; 0 for all of them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub backlog_batch: u32,
     /// Positions in the pattern ([`Fill::Pattern`](crate::Fill::Pattern)) of eight bytes each that contain the offset of the unit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offsets: Vec<u32>,
@@ -69,6 +83,12 @@ fn is_zero(bytes: &Bytes) -> bool {
     bytes.0 == 0
 }
 
+// The signature is serde's.
+#[expect(clippy::trivially_copy_pass_by_ref)]
+fn is_none(number: &u32) -> bool {
+    *number == 0
+}
+
 impl Default for Verify {
     /// Whole blocks by CRC-32C, never compared.
     fn default() -> Verify {
@@ -79,6 +99,10 @@ impl Default for Verify {
             anyone: false,
             after: false,
             block: Bytes(0),
+            by_write: false,
+            passes: 0,
+            backlog: 0,
+            backlog_batch: 0,
             offsets: Vec::new(),
             header_at: Bytes(0),
             newer_headers: false,
@@ -205,6 +229,11 @@ impl FioChecksum {
 }
 
 impl Verify {
+    /// Whether written data is verified during the phase, while the workers stand still.
+    pub fn during(&self) -> bool {
+        self.passes > 1 || self.backlog > 0
+    }
+
     /// The unit, for a task of blocks of this size.
     pub fn unit_for(&self, block: Bytes) -> Bytes {
         if self.unit.0 > 0 { self.unit } else { block }

@@ -436,7 +436,10 @@ fn verify(verify: &Verify) -> String {
         (false, false) => "",
     };
     let only = if verify.only { ", without other operations" } else { "" };
-    format!("verified by {}{when}{only}", verify.check.name())
+    let parts = if verify.passes > 1 { format!(", in {} parts", verify.passes) } else { String::new() };
+    let backlog =
+        if verify.backlog > 0 { format!(", every {} writes", verify.backlog) } else { String::new() };
+    format!("verified by {}{when}{only}{parts}{backlog}", verify.check.name())
 }
 
 /// What is not as by default.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use iolite_model::{Nanos, OpKind, OpTotals, PerKind, Percentiles, Quantile};
 
 use crate::histogram::{Histogram, HistogramError, counted};
-use crate::recorder::{OpTally, Snapshot};
+use crate::recorder::{Completion, OpTally, Snapshot};
 use crate::sums::Sums;
 
 /// Counts of one kind of operation.
@@ -31,6 +31,14 @@ pub(crate) struct ReportedCounts {
 pub(crate) struct Counts(PerKind<Option<Arc<OpRecord>>>);
 
 impl OpRecord {
+    fn count(&mut self, op: &Completion) {
+        let response = op.completed.saturating_sub(op.intended);
+        self.sums.count(op.bytes, response);
+        self.sums.delay_sum = self.sums.delay_sum.saturating_add(op.issued.saturating_sub(op.intended));
+        self.response.record(response);
+        self.service.record(op.completed.saturating_sub(op.issued));
+    }
+
     fn add(&mut self, tally: &OpTally) {
         self.sums.merge(&tally.sums);
         tally.add_responses(&mut self.response);
@@ -82,6 +90,16 @@ impl ReportedCounts {
 }
 
 impl Counts {
+    /// Counts an operation that succeeded.
+    pub(crate) fn count(&mut self, op: &Completion) {
+        self.record(op.kind).count(op);
+    }
+
+    /// Counts an operation that failed.
+    pub(crate) fn count_error(&mut self, kind: OpKind) {
+        self.record(kind).sums.errors += 1;
+    }
+
     /// Adds what a worker has counted in an interval.
     pub(crate) fn add(&mut self, snapshot: &Snapshot) {
         for (kind, tally) in snapshot.tallies() {

@@ -11,17 +11,20 @@ use crate::tally::Tally;
 /// thread among busy ones waits for a CPU.
 const LATE: u64 = 60_000_000;
 
-/// Snapshots that circulate between a worker and the collector. The worker needs a free one only at an interval's
+/// Snapshots that circulate between a worker and the collector at most. The worker needs a free one only at an interval's
 /// end; with none free (the collector is late) the interval is prolonged, nothing is lost and nobody waits.
 ///
-/// One is being written, one is with the collector, and the others bridge the time that the collector may be late, unless it
-/// is shorter than an interval. A snapshot is some 12 KiB of touched memory per worker, and several times that where durations
-/// vary much: two from 60 ms up, eight for the smallest interval of 10 ms.
+/// One is being written, one is with the collector, and the others bridge the time that the collector may be late. A
+/// snapshot is some 12 KiB of touched memory per worker, and several times that where durations vary much: three from 60 ms
+/// up, eight for the smallest interval of 10 ms.
 fn snapshots(interval: u64) -> usize {
-    match interval.max(1) {
-        LATE.. => 2,
-        shorter => LATE.div_ceil(shorter).min(6) as usize + 2,
-    }
+    LATE.div_ceil(interval.max(1)).clamp(1, 6) as usize + 2
+}
+
+/// Those of [`snapshots`] that are there from the start: an interval of 60 ms is longer than the collector is late but on a busy
+/// host, where the last one is made when it is needed.
+fn prepared(interval: u64) -> usize {
+    if interval >= LATE { 2 } else { snapshots(interval) }
 }
 
 /// The division of a phase's time, in nanoseconds since the phase's start (its barrier).
@@ -95,6 +98,8 @@ pub struct Recorder {
     open: bool,
     active: Snapshot,
     kinds: Vec<OpKind>,
+    /// Snapshots that may still be made.
+    more: usize,
     full: Producer<Snapshot>,
     free: Consumer<Snapshot>,
     undelivered: Vec<Snapshot>,
@@ -113,7 +118,8 @@ pub fn recorder(timetable: Timetable, kinds: &[OpKind]) -> (Recorder, Feed) {
     let snapshots = snapshots(timetable.interval);
     let (full_in, full_out) = RingBuffer::new(snapshots + 2);
     let (mut free_in, free_out) = RingBuffer::new(snapshots + 2);
-    for _ in 1..snapshots {
+    let prepared = prepared(timetable.interval);
+    for _ in 1..prepared {
         // The ring is new and longer than this.
         let _ = free_in.push(Snapshot::new(timetable.slot_at(0), kinds));
     }
@@ -124,6 +130,7 @@ pub fn recorder(timetable: Timetable, kinds: &[OpKind]) -> (Recorder, Feed) {
         open: false,
         active,
         kinds,
+        more: snapshots - prepared,
         full: full_in,
         free: free_out,
         undelivered: Vec::new(),
@@ -238,11 +245,16 @@ impl Recorder {
         }
         let replacement = match self.free.pop() {
             Ok(snapshot) => snapshot,
+            // A late collector costs an allocation, once.
+            Err(_) if self.more > 0 => {
+                self.more -= 1;
+                Snapshot::new(next, &self.kinds)
+            }
             Err(_) if next.stage == self.active.slot.stage => {
                 self.active.slot.end = next.end;
                 return;
             }
-            // Stages must not mix: the one place where a late collector costs an allocation.
+            // And whenever stages would mix.
             Err(_) => Snapshot::new(next, &self.kinds),
         };
         let full = std::mem::replace(&mut self.active, replacement);
@@ -431,5 +443,6 @@ mod tests {
         }
         assert_eq!(lengths, [10 * MS; 49]);
         assert_eq!([10, 20, 30, 60, 1000].map(|ms| snapshots(ms * MS)), [8, 5, 4, 3, 3]);
+        assert_eq!([10, 20, 30, 60, 1000].map(|ms| prepared(ms * MS)), [8, 5, 4, 2, 2]);
     }
 }

@@ -4,6 +4,7 @@ use iolite_model::{OpKind, OpTotals, PerKind};
 
 use crate::counts::{Counts, OpRecord, ReportedCounts};
 use crate::histogram::{Histogram, HistogramError};
+use crate::recorder::Completion;
 use crate::sections::{Cut, Section};
 use crate::series::Point;
 
@@ -61,6 +62,16 @@ impl PhaseTotals {
             counts.add_reported(&ReportedCounts::try_from(totals)?);
         }
         Ok(PhaseTotals { counts, measured, ..PhaseTotals::default() })
+    }
+
+    /// Counts an operation that succeeded apart from any interval.
+    pub fn count(&mut self, op: &Completion) {
+        self.counts.count(op);
+    }
+
+    /// Counts an operation that failed apart from any interval.
+    pub fn count_error(&mut self, kind: OpKind) {
+        self.counts.count_error(kind);
     }
 
     /// The measured counts of each kind that occurred.

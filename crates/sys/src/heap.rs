@@ -6,8 +6,8 @@ const MAPPED_FROM: i32 = 128 << 10;
 /// Blocks that are mapped at most: a process has some 65,000 mappings by the usual limit, of which each thread needs two.
 const MAX_MAPPED: i32 = 16_384;
 
-/// Keeps large blocks out of the heap, so that of zeroed memory only the pages that are used are there. A table of counts has 136 KiB,
-/// of which some 16 KiB are used, and a thousand jobs have some thousands of them. It has no effect with other C libraries than glibc.
+/// Keeps large blocks out of the heap, so that of zeroed memory only the pages that are used are there. A table of counts has 130 to 200 KiB,
+/// of which some 12 KiB are used, and a thousand jobs have some thousands of them. It has no effect with other C libraries than glibc.
 pub fn map_large_blocks() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt(3) takes two numbers, and is called before there are other threads.

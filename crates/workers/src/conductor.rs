@@ -191,14 +191,21 @@ impl Conductor<'_> {
 
     /// Whether the workers that have not ended are to be given up on.
     fn overdue(&self) -> bool {
-        let (now, end) = (self.now(), self.group.timetable().end);
+        let now = self.now();
         // The workers wait for their own operations; what they need beyond that is a few ticks.
         let grace = 4 * TICK.as_nanos() as u64;
         let after = |at: u64, patience: Duration| now > at.saturating_add(patience.as_nanos() as u64 + grace);
-        let end = self.ends.stopped_at.map_or(end, |at| at.min(end));
-        let patience = if self.control.syncing() { LAST_SYNC } else { self.group.patience.ended };
         let interrupted = self.group.patience.interrupted;
-        after(end, patience) || self.ends.interrupted_at.is_some_and(|at| after(at, interrupted))
+        if self.ends.interrupted_at.is_some_and(|at| after(at, interrupted)) {
+            return true;
+        }
+        if self.control.stands_still() {
+            return false;
+        }
+        // The time of workers that stood still reaches that much further.
+        let end = self.group.timetable().end.saturating_add(self.control.stood_still());
+        let end = self.ends.stopped_at.map_or(end, |at| at.min(end));
+        after(end, if self.control.syncing() { LAST_SYNC } else { self.group.patience.ended })
     }
 
     fn conclude(mut self, sink: &mut dyn Sink) -> Outcome {
@@ -241,7 +248,7 @@ impl Conductor<'_> {
             errors: ends.errors,
             stuck: ends.stuck,
             verified: ends.verified,
-            read_back: None,
+            read_back: ends.read_back,
             rate: None,
             usage: ends.usage,
             detail: ends.detail,

@@ -1,7 +1,7 @@
 //! The way to end a run or a phase from outside.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Asks a run, and a phase of it, to end; cheap to look at from the measured loop.
@@ -24,6 +24,10 @@ struct Signal {
     failure: OnceLock<String>,
     /// Workers whose time is over and who wait for what they have written to become durable.
     syncing: AtomicU32,
+    /// Workers whose measured time stands still.
+    standing: AtomicU32,
+    /// For how long the time of a worker has stood still at most, in nanoseconds.
+    stood_still: AtomicU64,
 }
 
 /// Nothing is asked.
@@ -130,6 +134,28 @@ impl Control {
     /// Whether any worker waits for what it has written to become durable.
     pub fn syncing(&self) -> bool {
         self.phase.syncing.load(Ordering::Relaxed) > 0
+    }
+
+    /// Records that the measured time of a worker stands still from now on.
+    pub fn stop_begins(&self) {
+        self.phase.standing.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The end of what [`stop_begins`](Control::stop_begins) has announced; the worker's time has stood still for so many
+    /// nanoseconds in all.
+    pub fn stop_ends(&self, in_all: u64) {
+        self.phase.stood_still.fetch_max(in_all, Ordering::Relaxed);
+        self.phase.standing.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether the measured time of any worker stands still.
+    pub fn stands_still(&self) -> bool {
+        self.phase.standing.load(Ordering::Relaxed) > 0
+    }
+
+    /// For how long the time of a worker has stood still at most, in nanoseconds.
+    pub fn stood_still(&self) -> u64 {
+        self.phase.stood_still.load(Ordering::Relaxed)
     }
 
     fn signals(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Signal>>> {

@@ -1,7 +1,7 @@
 //! What the ends of workers add up to.
 
 use iolite_model::{ErrorTally, Outstanding, Stuck, Usage, Verified};
-use iolite_stats::{Collector, Detail};
+use iolite_stats::{Collector, Detail, PhaseTotals};
 
 use crate::transport::WorkerReport;
 
@@ -25,6 +25,7 @@ pub(crate) struct Ends {
     pub(crate) errors: Vec<ErrorTally>,
     pub(crate) stuck: Vec<Stuck>,
     pub(crate) verified: Option<Verified>,
+    pub(crate) read_back: Option<PhaseTotals>,
     pub(crate) outstanding: Outstanding,
     pub(crate) usage: Usage,
     pub(crate) detail: Option<Detail>,
@@ -65,6 +66,10 @@ impl Ends {
         self.stuck.extend(end.stuck);
         if let Some(verified) = end.verified {
             self.verified.get_or_insert_default().add(verified);
+        }
+        if let Some(read) = end.read_back {
+            // Workers stand still side by side.
+            self.read_back = Some(self.read_back.take().map_or(*read.clone(), |others| others.merge(&read)));
         }
         end.failure.into_iter().for_each(|failure| self.fail(failure));
     }

@@ -31,6 +31,8 @@ pub struct WorkerLane {
     pub(crate) worker: u32,
     pub(crate) clock: Clock,
     pub(crate) origin: u64,
+    /// For how long its time has stood still, in nanoseconds.
+    pub(crate) stood_still: u64,
     pub(crate) end: u64,
     pub(crate) closed: Option<u64>,
     pub(crate) control: Control,
@@ -194,6 +196,21 @@ impl WorkerLane {
     /// Notes that this worker waits, or no longer waits, for what it has written to become durable, which may take long.
     pub fn syncing(&self, begins: bool) {
         if begins { self.control.sync_begins() } else { self.control.sync_ends() }
+    }
+
+    /// Lets measured time stand still while `work` is done, which sees it go on; nothing of it counts.
+    ///
+    /// # Errors
+    /// Those of the work.
+    pub fn standing_still<T, E>(&mut self, work: impl FnOnce(&WorkerLane) -> Result<T, E>) -> Result<T, E> {
+        let begun = self.now();
+        self.control.stop_begins();
+        let done = work(self);
+        let stood = self.now().saturating_sub(begun);
+        self.origin = self.origin.saturating_add(stood);
+        self.stood_still = self.stood_still.saturating_add(stood);
+        self.control.stop_ends(self.stood_still);
+        done
     }
 
     /// Passes operations on to whoever listens, waiting while too much is unheard. False where nobody listens any more.

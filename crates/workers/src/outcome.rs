@@ -18,7 +18,8 @@ pub struct Outcome {
     pub stuck: Vec<Stuck>,
     /// What verification found, where it was asked for.
     pub verified: Option<Verified>,
-    /// What reading back all that was written counted, where that was asked for: no part of the totals.
+    /// What reading back all that was written counted, during the phase and after it, where that was asked for: no part of the
+    /// totals.
     pub read_back: Option<PhaseTotals>,
     /// In an open loop: whether the requested rate was reached.
     pub rate: Option<RateKept>,

@@ -61,6 +61,7 @@ impl<'a, F> Threads<'a, F> {
             worker: group.first + index as u32,
             clock: group.clock,
             origin: 0,
+            stood_still: 0,
             end: timetable.end,
             closed: None,
             control: self.control.clone(),

@@ -4,7 +4,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use iolite_model::{ErrorTally, Interval, OpKind, OperationLog, Outstanding, Stuck, Usage, Verified};
-use iolite_stats::{Collector, DetailRecorder, Snapshot};
+use iolite_stats::{Collector, DetailRecorder, PhaseTotals, Snapshot};
 
 use crate::error::{WorkError, WorkersError};
 
@@ -83,6 +83,8 @@ pub struct WorkerEnd {
     pub stuck: Vec<Stuck>,
     /// What verification found, where it was asked for.
     pub verified: Option<Verified>,
+    /// What verification has read during the phase, while measured time stood still.
+    pub read_back: Option<Box<PhaseTotals>>,
     /// What threads that work for it have used of the machine; the group adds what its own thread has.
     pub usage: Usage,
     /// What the task's [`Watch`](iolite_model::Watch) has kept of each operation.

@@ -16,13 +16,18 @@ pub(crate) enum Program {
 
 /// Runs a program with these arguments in a directory.
 pub(crate) fn run_as_fio(program: Program, directory: &Path, arguments: &[String]) -> Output {
+    command_as_fio(program, directory, arguments).output().unwrap()
+}
+
+/// The command of a program with these arguments in a directory.
+pub(crate) fn command_as_fio(program: Program, directory: &Path, arguments: &[String]) -> Command {
     let mut command = Command::new(if program == Program::Ours { IOLITE } else { "fio" });
     if program == Program::Ours {
         command.arg0("fio");
     }
     command.args(arguments).current_dir(directory).stdin(Stdio::null());
     command.env("XDG_DATA_HOME", directory.parent().unwrap()).env("NO_COLOR", "1");
-    command.output().unwrap()
+    command
 }
 
 /// Whether fio itself is there, and not this program under its name; says so where not.

@@ -4,14 +4,18 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use iolite_model::{Verified, Verify};
+use iolite_stats::PhaseTotals;
 use iolite_sys::memory;
-use iolite_workers::WorkerEnd;
+use iolite_workers::{WorkerEnd, WorkerLane};
 use iolite_workload::{Expected, Seal, Wrong};
 
-use crate::backend::{IoOp, Op};
+use crate::backend::{Backend, IoOp, Op};
+use crate::error::EngineError;
 use crate::target::Targets;
 use crate::verify::dump::Dump;
 use crate::verify::journal::Journal;
+use crate::verify::passes::{Pass, Passes};
+use crate::verify::read_back::{Apart, Left, read_back};
 use crate::verify::written::Known;
 use crate::verify::written::Written;
 
@@ -28,6 +32,20 @@ pub(crate) trait Checks {
 
     /// What was found last, as text.
     fn finding(&self) -> Option<&str>;
+
+    /// Whether what was written is to be read back and verified before anything else is issued.
+    fn is_due(&self) -> bool;
+
+    /// Reads back and verifies what is due, when nothing is in flight. False where something is not what was written.
+    ///
+    /// # Errors
+    /// The target or the queue is lost.
+    fn read_back<B: Backend>(
+        &mut self,
+        backend: &mut B,
+        room: (u32, usize),
+        lane: &WorkerLane,
+    ) -> Result<bool, EngineError>;
 
     /// The loop has ended.
     fn finish(self, end: &mut WorkerEnd);
@@ -49,6 +67,20 @@ impl Checks for Unchecked {
         None
     }
 
+    #[inline(always)]
+    fn is_due(&self) -> bool {
+        false
+    }
+
+    fn read_back<B: Backend>(
+        &mut self,
+        _backend: &mut B,
+        _room: (u32, usize),
+        _lane: &WorkerLane,
+    ) -> Result<bool, EngineError> {
+        Ok(true)
+    }
+
     fn finish(self, _end: &mut WorkerEnd) {}
 }
 
@@ -60,6 +92,8 @@ pub(crate) struct Judge {
     /// What the task asks for.
     pub(crate) verify: Arc<Verify>,
     pub(crate) dump: Dump,
+    /// Name of the task, for errors.
+    pub(crate) task: String,
     /// Headers contain the position of a unit in its file, whichever task reads it.
     pub(crate) targets: Targets,
 }
@@ -70,8 +104,10 @@ pub(crate) struct Checker {
     written: Written,
     /// The same in a file, where it is to outlive the program.
     journal: Option<Journal>,
-    /// Compare reads as they come back.
-    reads: bool,
+    /// When data is read back during the phase.
+    passes: Passes,
+    /// What was read back so.
+    read_back: PhaseTotals,
     /// By slot: the operation on its way.
     in_flight: Vec<Option<InFlight>>,
     verified: Verified,
@@ -115,14 +151,15 @@ impl Checker {
         judge: Judge,
         (written, journal): (Written, Option<Journal>),
         kept: Kept,
-        reads: bool,
+        passes: Passes,
         slots: u32,
     ) -> io::Result<Checker> {
         Ok(Checker {
             judge,
             written,
             journal,
-            reads,
+            passes,
+            read_back: PhaseTotals::default(),
             in_flight: memory::filled(None, slots.max(1) as usize)?,
             verified: Verified::default(),
             kept,
@@ -252,6 +289,7 @@ impl Checks for Checker {
             }
         }
         if op.io.moves() || op.io == IoOp::Trim {
+            self.passes.issued(op, number);
             self.depart(op, number);
         }
     }
@@ -271,7 +309,7 @@ impl Checks for Checker {
             Some(_) if !done => self.written.failed(op.offset, op.length),
             Some(_) if in_flight.contested => self.written.wrote_contested(op.offset, op.length),
             Some(number) => self.written.wrote(op.offset, op.length, number),
-            None if done && self.reads => return self.compare(&in_flight, buffer),
+            None if done && self.judge.verify.reads => return self.compare(&in_flight, buffer),
             None => {}
         }
         if in_flight.changes() {
@@ -287,6 +325,36 @@ impl Checks for Checker {
         self.verified.first.last().map(|finding| finding.what.as_str())
     }
 
+    #[inline(always)]
+    fn is_due(&self) -> bool {
+        self.passes.is_due()
+    }
+
+    fn read_back<B: Backend>(
+        &mut self,
+        backend: &mut B,
+        room: (u32, usize),
+        lane: &WorkerLane,
+    ) -> Result<bool, EngineError> {
+        let begun = lane.now();
+        let left = match self.passes.pass() {
+            (Pass::Part, _) => {
+                // Comparing what is in memory with itself would say nothing.
+                self.judge.targets.forget_cached(&self.judge.task)?;
+                Left::All(0)
+            }
+            (Pass::Backlog, writes) => Left::Writes(writes),
+        };
+        let mut record = Apart { lane, counts: &mut self.read_back };
+        let found = read_back(backend, room, (&self.written, left), &self.judge, &mut record)
+            .map_err(EngineError::Queue)?;
+        self.written.verified_to(self.passes.end());
+        let right = found.wrong + found.unreadable == 0;
+        self.verified.add(found);
+        self.read_back.measured += lane.now().saturating_sub(begun);
+        Ok(right)
+    }
+
     fn finish(mut self, end: &mut WorkerEnd) {
         // What was given up on may still be written.
         for lost in self.in_flight.iter().flatten().filter(|lost| lost.changes()) {
@@ -299,6 +367,7 @@ impl Checks for Checker {
             end.failure = end.failure.take().or(Some(error.into()));
         }
         end.verified = Some(self.verified);
+        end.read_back = (!self.read_back.is_empty()).then(|| Box::new(self.read_back));
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(self.written);
     }
 }

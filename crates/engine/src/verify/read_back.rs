@@ -1,10 +1,11 @@
 //! Reads all that was written, and compares.
 
 use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
 use iolite_model::{OpKind, Verified};
-use iolite_stats::Completion;
+use iolite_stats::{Completion, PhaseTotals};
 use iolite_sys::memory;
 use iolite_workers::WorkerLane;
 
@@ -16,40 +17,128 @@ use crate::verify::written::Written;
 /// The longest wait for a read, after which is asked whether to give up.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// Reads every unit that somebody has written, with as many reads on their way as there are slots, and compares each with
-/// what is known of it. `room` is the size of a slot's buffer. The reads are recorded in `lane`, until it is interrupted.
+/// Where what is read back is counted.
+pub(crate) trait Record {
+    /// Nanoseconds since the phase's start.
+    fn now(&self) -> u64;
+
+    /// Whether the user wants to stop.
+    fn interrupted(&self) -> bool;
+
+    /// A read has succeeded.
+    fn succeeded(&mut self, op: Completion);
+
+    /// A read has failed.
+    fn failed(&mut self, completed: u64);
+}
+
+impl Record for WorkerLane {
+    fn now(&self) -> u64 {
+        self.now()
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupted()
+    }
+
+    fn succeeded(&mut self, op: Completion) {
+        self.record(op);
+    }
+
+    fn failed(&mut self, completed: u64) {
+        self.record_error(OpKind::Read, completed);
+    }
+}
+
+/// Counts what is read during the phase, apart from what is measured.
+pub(crate) struct Apart<'a> {
+    pub(crate) lane: &'a WorkerLane,
+    pub(crate) counts: &'a mut PhaseTotals,
+}
+
+impl Record for Apart<'_> {
+    fn now(&self) -> u64 {
+        self.lane.now()
+    }
+
+    fn interrupted(&self) -> bool {
+        self.lane.interrupted()
+    }
+
+    fn succeeded(&mut self, op: Completion) {
+        self.counts.count(&op);
+    }
+
+    fn failed(&mut self, _completed: u64) {
+        self.counts.count_error(OpKind::Read);
+    }
+}
+
+/// What is to be read back, in order.
+pub(crate) enum Left<'a> {
+    /// All that was written and not verified since, from this unit on.
+    All(usize),
+    /// These writes: offset, length and number of each.
+    Writes(&'a [(u64, u32, u32)]),
+}
+
+impl Left<'_> {
+    /// The units that are read next, at most `max`; none of a write that was overwritten since.
+    fn first(&mut self, written: &Written, max: usize, by_write: bool) -> Option<Range<usize>> {
+        match self {
+            Left::All(next) => written.next_run(*next, max, by_write),
+            Left::Writes(writes) => {
+                while let [(offset, length, number), rest @ ..] = *writes {
+                    if written.holds(*offset, *length, *number) {
+                        return Some(written.of(*offset, *length));
+                    }
+                    *writes = rest;
+                }
+                None
+            }
+        }
+    }
+
+    /// Goes on after units that end here.
+    fn advance(&mut self, end: usize) {
+        match self {
+            Left::All(next) => *next = end,
+            Left::Writes(writes) => *writes = writes.get(1..).unwrap_or_default(),
+        }
+    }
+}
+
+/// Reads what is left to verify, with as many reads on their way as there are slots, and compares each with what is known of it.
+/// `room` is the size of a slot's buffer. The reads are recorded in `record`, until it is interrupted.
 ///
 /// # Errors
 /// The back end's queue is broken. Reads that fail count as unreadable units.
-pub(crate) fn read_back<B: Backend>(
+pub(crate) fn read_back<B: Backend, R: Record>(
     backend: &mut B,
-    slots: u32,
-    room: usize,
-    written: &Written,
+    (slots, room): (u32, usize),
+    (written, mut left): (&Written, Left<'_>),
     judge: &Judge,
-    lane: &mut WorkerLane,
+    record: &mut R,
 ) -> io::Result<Verified> {
-    let max = room / written.unit as usize;
+    let (max, by_write) = (room / written.unit as usize, judge.verify.by_write);
     let in_flight = memory::filled(None, slots as usize)?;
-    let mut reader = Reader { written, judge, lane, verified: Verified::default(), in_flight };
+    let mut reader = Reader { written, judge, record, verified: Verified::default(), in_flight };
     let mut free: Vec<u32> = (0..slots).collect();
     let mut returned = Completions::new();
-    let mut next = 0;
     loop {
-        let interrupted = reader.lane.interrupted() || reader.has_failed();
-        reader.verified.incomplete |= interrupted && written.next_run(next, max).is_some();
+        let interrupted = reader.record.interrupted() || reader.has_failed();
+        reader.verified.incomplete |= interrupted && left.first(written, max, by_write).is_some();
         while !interrupted
             && !reader.has_failed()
             && let Some(slot) = free.pop()
         {
-            let Some(mut run) = written.next_run(next, max) else {
+            let Some(mut run) = left.first(written, max, by_write) else {
                 free.push(slot);
                 break;
             };
             run.end = run.end.min(reader.end_of_file(run.start));
-            next = run.end;
             let op = reader.op(slot, run.start, run.len());
-            reader.in_flight[slot as usize] = Some((op, reader.lane.now()));
+            reader.in_flight[slot as usize] = Some((op, reader.record.now()));
             match backend.submit(&op) {
                 Submission::Done(result) => {
                     reader.take(backend, slot, result);
@@ -59,10 +148,10 @@ pub(crate) fn read_back<B: Backend>(
                 Submission::Full => {
                     reader.in_flight[slot as usize] = None;
                     free.push(slot);
-                    next = run.start;
                     break;
                 }
             }
+            left.advance(run.end);
         }
         if reader.in_flight.iter().all(Option::is_none) {
             return Ok(reader.verified);
@@ -78,16 +167,16 @@ pub(crate) fn read_back<B: Backend>(
     }
 }
 
-struct Reader<'a> {
+struct Reader<'a, R> {
     written: &'a Written,
     judge: &'a Judge,
-    lane: &'a mut WorkerLane,
+    record: &'a mut R,
     verified: Verified,
     /// By slot: the read, and when it was issued.
     in_flight: Vec<Option<(Op, u64)>>,
 }
 
-impl Reader<'_> {
+impl<R: Record> Reader<'_, R> {
     /// The first wrong unit is the last to be looked for, and it was found.
     fn has_failed(&self) -> bool {
         self.judge.verify.fatal && self.verified.wrong + self.verified.unreadable > 0
@@ -107,13 +196,13 @@ impl Reader<'_> {
 
     fn take<B: Backend>(&mut self, backend: &mut B, slot: u32, result: Result<u32, i32>) {
         let Some((op, issued)) = self.in_flight.get_mut(slot as usize).and_then(Option::take) else { return };
-        let (kind, completed) = (OpKind::Read, self.lane.now());
+        let (kind, completed) = (OpKind::Read, self.record.now());
         match result {
             Ok(bytes) => {
                 let bytes = u64::from(bytes);
-                self.lane.record(Completion { kind, intended: issued, issued, completed, bytes });
+                self.record.succeeded(Completion { kind, intended: issued, issued, completed, bytes });
             }
-            Err(_) => self.lane.record_error(kind, completed),
+            Err(_) => self.record.failed(completed),
         }
         let unit = self.written.unit as usize;
         let buffer = backend.buffer(slot);

@@ -240,6 +240,7 @@ impl Part {
             first: self.first,
             unit,
             writes: 0,
+            verified: 0,
             units: numbers().map(|entry| entry as u32).collect(),
             in_flight: in_flight.map(|(index, _)| index).collect(),
             open,

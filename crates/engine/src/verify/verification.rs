@@ -11,7 +11,6 @@ use iolite_sys::clock::Clock;
 use iolite_workers::{Control, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
 use iolite_workload::Seal;
 
-use super::read_back;
 use crate::backend::Backend;
 use crate::error::EngineError;
 use crate::target::Targets;
@@ -21,6 +20,8 @@ use crate::verify::checker::Kept;
 use crate::verify::dump::Dump;
 use crate::verify::fio_state::FioState;
 use crate::verify::journal::Journal;
+use crate::verify::passes::Passes;
+use crate::verify::read_back::{Left, read_back};
 use crate::verify::state::StateFile;
 use crate::verify::written::Written;
 
@@ -111,7 +112,8 @@ impl Verification {
         let judge = self.judge(of, self.verify.anyone);
         let journal = self.state.get().map(|state| Journal::new(state, worker)).transpose()?;
         let kept = self.written.clone();
-        Checker::new(judge, (written, journal), kept, self.verify.reads, slots)
+        let passes = Passes::of(&of.task, &self.verify, worker);
+        Checker::new(judge, (written, journal), kept, passes, slots)
             .map_err(|source| EngineError::Backend { backend: of.task.backend, source })
     }
 
@@ -122,6 +124,7 @@ impl Verification {
             anyone,
             verify: self.verify.clone(),
             dump: self.dump.clone(),
+            task: of.task.name.clone(),
             targets: of.targets.for_a_worker(),
         }
     }
@@ -178,7 +181,8 @@ impl Verification {
             of.targets.forget_cached(&of.task.name)?;
             let (found, reads) = self.read_all(of, written, clock, control, make)?;
             outcome.verified.get_or_insert_default().add(found);
-            outcome.read_back = Some(reads);
+            let before = outcome.read_back.take();
+            outcome.read_back = Some(before.map_or_else(|| reads.clone(), |before| before.followed_by(&reads)));
         }
         Ok(())
     }
@@ -215,7 +219,8 @@ impl Verification {
                 let (mut back_end, slots, room) =
                     make(&task, part.worker).map_err(|source| EngineError::Backend { backend, source })?;
                 let Some(mut lane) = start.ready() else { return Ok(None) };
-                let found = read_back(&mut back_end, slots, room, &part, &judge, &mut lane)
+                let left = (&part, Left::All(0));
+                let found = read_back(&mut back_end, (slots, room), left, &judge, &mut lane)
                     .map_err(EngineError::Queue)?;
                 lane.close(lane.now());
                 Ok(Some((lane, WorkerEnd { verified: Some(found), ..WorkerEnd::default() })))

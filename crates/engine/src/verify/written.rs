@@ -44,6 +44,8 @@ pub(crate) struct Written {
     pub(crate) unit: u32,
     /// Writes issued.
     pub(crate) writes: u64,
+    /// Writes up to this number were read back and verified: they are not read again.
+    pub(crate) verified: u32,
     pub(crate) units: Vec<u32>,
     /// Units, in order, to which writes were in flight when the program ended that wrote them.
     pub(crate) in_flight: Vec<usize>,
@@ -66,6 +68,7 @@ impl Written {
             first: part.start,
             unit,
             writes: 0,
+            verified: 0,
             units,
             in_flight: Vec::new(),
             open: false,
@@ -78,7 +81,22 @@ impl Written {
     pub(crate) fn next_number(&mut self) -> u32 {
         let number = (self.writes % u64::from(LAST)) as u32 + 1;
         self.writes += 1;
+        if number == 1 {
+            // Numbers come again: those from here on are later than any that was verified.
+            self.verified = 0;
+        }
         number
+    }
+
+    /// Writes up to this number, or all until now, were read back and verified.
+    pub(crate) fn verified_to(&mut self, number: Option<u32>) {
+        let last = || if self.writes == 0 { 0 } else { ((self.writes - 1) % u64::from(LAST)) as u32 + 1 };
+        self.verified = number.unwrap_or_else(last);
+    }
+
+    /// Whether a unit is to be read back: somebody has written it, and it was not verified since.
+    fn is_left(&self, unit: u32) -> bool {
+        unit != NEVER && (unit > LAST || unit > self.verified)
     }
 
     /// A write has come back whose units now hold it.
@@ -124,12 +142,20 @@ impl Written {
         }
     }
 
-    /// The next run of units at or after unit number `from` that somebody has written, not longer than `max` units.
-    pub(crate) fn next_run(&self, from: usize, max: usize) -> Option<Range<usize>> {
-        let start = from + self.units.get(from..)?.iter().position(|unit| *unit != NEVER)?;
+    /// The next run of units at or after unit number `from` that are to be read back, not longer than `max` units; of one write
+    /// where `by_write` is set.
+    pub(crate) fn next_run(&self, from: usize, max: usize, by_write: bool) -> Option<Range<usize>> {
+        let start = from + self.units.get(from..)?.iter().position(|unit| self.is_left(*unit))?;
         let rest = &self.units[start..(start + max.max(1)).min(self.units.len())];
-        let length = rest.iter().position(|unit| *unit == NEVER).unwrap_or(rest.len());
+        let goes_on = |unit: u32| self.is_left(unit) && (!by_write || unit == rest[0]);
+        let length = rest.iter().position(|unit| !goes_on(*unit)).unwrap_or(rest.len());
         Some(start..start + length)
+    }
+
+    /// Whether the units of a write still hold it, as far as is known: none of them was written again since.
+    pub(crate) fn holds(&self, offset: u64, length: u32, number: u32) -> bool {
+        let units = self.of(offset, length);
+        !units.is_empty() && self.units[units].iter().all(|unit| *unit == number)
     }
 
     /// Units of an operation, by number.
@@ -170,10 +196,44 @@ mod tests {
         let mut written = Written::new(0, 0..10 * 512, 512).unwrap();
         written.wrote(512, 1024, 1);
         written.wrote(4 * 512, 6 * 512, 2);
-        assert_eq!(written.next_run(0, 100), Some(1..3));
-        assert_eq!(written.next_run(3, 4), Some(4..8));
-        assert_eq!(written.next_run(8, 4), Some(8..10));
-        assert_eq!(written.next_run(10, 4), None);
+        assert_eq!(written.next_run(0, 100, false), Some(1..3));
+        assert_eq!(written.next_run(3, 4, false), Some(4..8));
+        assert_eq!(written.next_run(8, 4, false), Some(8..10));
+        assert_eq!(written.next_run(10, 4, false), None);
+    }
+
+    #[test]
+    fn runs_end_with_their_write_and_are_read_once() {
+        let mut written = Written::new(0, 0..8 * 512, 512).unwrap();
+        let [first, second] = [written.next_number(), written.next_number()];
+        written.wrote(0, 1024, first);
+        written.wrote(1024, 1536, second);
+        assert_eq!(written.next_run(0, 8, false), Some(0..5));
+        assert_eq!(written.next_run(0, 8, true), Some(0..2));
+        assert_eq!(written.next_run(2, 8, true), Some(2..5));
+        assert!(written.holds(1024, 1536, second) && !written.holds(1024, 2048, second));
+        assert!(!written.holds(0, 1024, second));
+        written.verified_to(None);
+        assert_eq!(written.next_run(0, 8, false), None);
+        let third = written.next_number();
+        written.wrote(512, 512, third);
+        assert_eq!(written.next_run(0, 8, false), Some(1..2));
+        // What was trimmed has no number.
+        written.trimmed(3072, 512);
+        assert_eq!(written.next_run(2, 8, false), Some(6..7));
+    }
+
+    #[test]
+    fn numbers_that_come_again_are_read_back_again() {
+        let mut written = Written::new(0, 0..512, 512).unwrap();
+        written.writes = u64::from(LAST) - 1;
+        let last = written.next_number();
+        written.wrote(0, 512, last);
+        written.verified_to(None);
+        assert_eq!((last, written.next_run(0, 1, false)), (LAST, None));
+        let again = written.next_number();
+        written.wrote(0, 512, again);
+        assert_eq!((again, written.next_run(0, 1, false)), (1, Some(0..1)));
     }
 
     #[test]

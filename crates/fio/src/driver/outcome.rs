@@ -1,7 +1,7 @@
 //! What came of a thread: its error number, and the errors that it went on after.
 
 use iolite_model::errno::{EAGAIN, EILSEQ, EINVAL, EIO, ENOSPC, ETIMEDOUT};
-use iolite_model::{Ending, ErrorClass, FileTask, JobTask, OpKind, Task};
+use iolite_model::{Ending, ErrorClass, ErrorTally, FileTask, JobTask, OpKind, Task};
 use iolite_stats::PhaseResult;
 
 use crate::language::thread::Thread;
@@ -35,9 +35,14 @@ pub(super) fn continued(thread: &Thread, phase: &PhaseResult) -> Option<(u64, i3
     if task.errors.stop == ErrorClass::ALL && task.errors.max.is_none() {
         return None;
     }
-    let count = phase.end.errors.iter().map(|tally| tally.count).sum();
-    let first = phase.end.errors.first();
-    Some((count, first.map_or(0, |first| number_of(first.class, first.number))))
+    let errors = &phase.end.errors;
+    let verification = |tally: &&ErrorTally| tally.class == ErrorClass::Verify;
+    let of_reads: u64 = errors.iter().filter(verification).map(|tally| tally.count).sum();
+    // What was read back and found wrong is no error of an operation.
+    let found = phase.end.verified.as_ref().map_or(0, |verified| verified.wrong + verified.unreadable);
+    let count = errors.iter().map(|tally| tally.count).sum::<u64>() + found.saturating_sub(of_reads);
+    let first = errors.first().map(|first| number_of(first.class, first.number));
+    Some((count, first.unwrap_or(if found > 0 { EILSEQ } else { 0 })))
 }
 
 fn number_of(class: ErrorClass, number: Option<i32>) -> i32 {

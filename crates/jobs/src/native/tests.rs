@@ -267,6 +267,10 @@ fn io() -> impl Strategy<Value = FileTask> {
                 anyone: !flag,
                 after: flag,
                 block: Bytes(0),
+                by_write: flag,
+                passes: number,
+                backlog: number,
+                backlog_batch: number,
                 offsets: vec![number],
                 state: Some(state),
                 ..Verify::default()

@@ -101,6 +101,12 @@ fn check_operations(task: &FileTask, verify: &Verify) -> Result<(), WorkloadErro
         "set `reads` with a mix that reads, use writes only, or remove `anyone`",
     )?;
     WorkloadError::unless(
+        !verify.during() || (verify.after && !verify.only && task.mix.writes()),
+        || "data is to be verified during the phase and not after it, or nothing is written".to_owned(),
+        "what is written last is verified after the phase",
+        "set `after` with a mix that writes, and remove `only`, or remove `passes` and `backlog`",
+    )?;
+    WorkloadError::unless(
         task.access != Access::Append,
         || "the phase is to be verified and appends".to_owned(),
         "the offset of an append is not known, but its header must contain it",

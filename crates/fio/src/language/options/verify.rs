@@ -43,6 +43,10 @@ pub struct Verify {
     pub save_state: bool,
     /// `verify_state_load`: only what that file counts is verified.
     pub load_state: bool,
+    /// `verify_backlog`: blocks that are written before they are verified; 0 for all.
+    pub backlog: u32,
+    /// `verify_backlog_batch`: blocks that are verified then; 0 for all of them.
+    pub backlog_batch: u32,
     /// `trim_percentage`: the share of the operations that are trims.
     pub trim_percent: u8,
     /// `trim_verify_zero`: trimmed blocks are expected to hold zeros.
@@ -73,6 +77,8 @@ impl Default for Verify {
             dump: false,
             save_state: false,
             load_state: false,
+            backlog: 0,
+            backlog_batch: 0,
             trim_percent: 0,
             trim_zeros: true,
         }
@@ -81,7 +87,7 @@ impl Default for Verify {
 
 impl Verify {
     /// Changes `thread` to what these settings say; its target, mix, sizes and contents are set before.
-    pub(crate) fn lower(&self, _spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result {
+    pub(crate) fn lower(&self, spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result {
         let Some(method) = self.wanted() else {
             if self.only {
                 return Err(OptionError::refused(
@@ -116,6 +122,7 @@ impl Verify {
             .at("verify_state_load"));
         }
         let state = loads || (writes && !only && self.save_state);
+        let during = after && !only;
         task.verify = Some(TaskVerify {
             check: self.checksum(method),
             unit: self.unit(task),
@@ -124,6 +131,10 @@ impl Verify {
             anyone: !writes || !(after || task.mix.reads()),
             after,
             block: if after { task.largest() } else { Bytes(0) },
+            by_write: after && task.sizes.is_some(),
+            passes: if during && !spec.job.goes_on() { spec.job.loops } else { 0 },
+            backlog: if during { self.backlog } else { 0 },
+            backlog_batch: if during { self.backlog_batch } else { 0 },
             offsets: self.pattern.offsets.clone(),
             header_at: self.header_at,
             newer_headers: self.newer_headers,
@@ -281,7 +292,6 @@ const METHOD_NAMES: [&str; METHODS.len()] = {
 const MAX: i64 = u32::MAX as i64;
 const COUNT: Form = Form::Integer { min: 0, max: MAX };
 const NO_BACKLOG: Support = Support::Differs("trims are mixed with the writes from the start");
-const AFTER: Support = Support::Differs("all data is verified after the job, outside of the measured time");
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
@@ -289,11 +299,11 @@ pub const OPTIONS: &[Opt] = &[
         name: "verify",
         form: Form::Choice(&METHOD_NAMES),
         default: "0",
-        help: "How data is recognised. A job that writes is verified after it, one that reads verifies what an \
+        help: "How data is recognised. A job that writes is verified after each of its loops, one that reads verifies what an \
                earlier job has written; the first wrong block ends a job with EILSEQ.",
         support: Support::Bounded(
             "headers are those of fio 3.33, which fio verifies; those of fio 3.42 are read too. verify=pattern without a \
-             verify_pattern has a header of our own",
+             verify_pattern has a header of our own. Also what a job has written that its runtime ends is verified",
         ),
         set: |spec, given| given.choice(&METHODS).map(|method| spec.verify.method = method),
         ..Opt::PLAIN
@@ -389,7 +399,8 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Whether verification ends with the first wrong block.",
         support: Support::Bounded(
-            "reads of the job end it at the first wrong block unless continue_on_error is set",
+            "without it, what was written is verified to its end, where fio 3.33 ends with the first wrong block; reads of the job \
+             end it there unless continue_on_error is set, as in fio",
         ),
         set: |spec, given| given.flag().map(|on| spec.verify.fatal = on),
         ..Opt::PLAIN
@@ -428,17 +439,19 @@ pub const OPTIONS: &[Opt] = &[
         form: COUNT,
         default: "0",
         help: "Blocks that are written before they are read back and verified, rather than all of them.",
-        support: AFTER,
-        set: |_, given| given.integer(0, MAX).map(|_| ()),
+        support: Support::Bounded(
+            "measured time stands still while data is verified: the bandwidth of writes does not include it",
+        ),
+        set: |spec, given| given.integer(0, MAX).map(|blocks| spec.verify.backlog = blocks as u32),
         ..Opt::PLAIN
     },
     Opt {
         name: "verify_backlog_batch",
         form: COUNT,
         default: "0",
-        help: "How many blocks of verify_backlog are verified at a time.",
-        support: AFTER,
-        set: |_, given| given.integer(0, MAX).map(|_| ()),
+        help: "How many blocks of verify_backlog are verified at a time, the oldest first.",
+        support: Support::Bounded("more than verify_backlog is the same as verify_backlog"),
+        set: |spec, given| given.integer(0, MAX).map(|blocks| spec.verify.backlog_batch = blocks as u32),
         ..Opt::PLAIN
     },
     Opt {
