@@ -414,7 +414,8 @@ fn damage_is_found_by_both_whoever_wrote_the_data() {
 
 /// A job whose file's first block is replaced by an earlier one as soon as it has written that, and before it has written all.
 fn made_stale(program: Program, directory: &Path, arguments: &str, earlier: &[u8]) -> Output {
-    let common = "--name=x --thread --filename=data --size=64k --bs=4k --rw=write --verify=crc32c --rate_iops=20";
+    let common =
+        "--name=x --thread --filename=data --size=64k --bs=4k --rw=write --verify=crc32c --rate_iops=20";
     let all = common.split_whitespace().chain(arguments.split_whitespace()).map(str::to_owned);
     let mut command = command_as_fio(program, directory, &all.collect::<Vec<_>>());
     let data = directory.join("data");

@@ -158,7 +158,9 @@ fn validate_target(task: &FileTask) -> Result<(), EngineError> {
         );
     }
     if task.placement.processes && task.verify.as_ref().is_some_and(Verify::during) {
-        return refuse("processes verify after the phase only: remove `passes` and `backlog`, or `processes`");
+        return refuse(
+            "processes verify after the phase only: remove `passes` and `backlog`, or `processes`",
+        );
     }
     if state && task.placement.processes {
         return refuse("`state` requires threads: remove `placement.processes` or `state`");

@@ -295,7 +295,8 @@ fn an_open_loop_can_be_verified() {
 fn what_was_written_is_verified_during_the_phase() {
     let during = |passes, backlog| {
         let backlog_batch = backlog / 2;
-        let verify = Verify { passes, backlog, backlog_batch, block: Bytes(BLOCK), ..verify(Checksum::Crc32c) };
+        let verify =
+            Verify { passes, backlog, backlog_batch, block: Bytes(BLOCK), ..verify(Checksum::Crc32c) };
         FileTask { verify: Some(verify), ..written_over(Checksum::Crc32c, 3) }
     };
     for (passes, backlog, expected) in [(0, 0, 256), (3, 0, 3 * 256), (0, 7, 3 * 256), (3, 7, 3 * 256)] {
@@ -325,7 +326,8 @@ fn damage_that_is_found_during_the_phase_ends_it() {
     assert!(outcome.verified.unwrap().wrong > 0);
     assert_eq!(outcome.totals.operations(OpKind::Write), 256);
     // Otherwise it goes on.
-    let outcome = simulate(&FileTask { errors: OnError { stop: Vec::new(), ..task.errors.clone() }, ..task }, faults);
+    let outcome =
+        simulate(&FileTask { errors: OnError { stop: Vec::new(), ..task.errors.clone() }, ..task }, faults);
     assert_eq!((outcome.ending, outcome.totals.operations(OpKind::Write)), (Ending::Completed, 1024));
 }
 
@@ -334,7 +336,8 @@ fn damage_that_is_found_during_the_phase_ends_it() {
 fn writes_of_several_sizes_are_read_back_by_their_sizes() {
     let law = SizeLaw::Range { min: Bytes(BLOCK), max: Bytes(4 * BLOCK), multiple: Bytes(BLOCK) };
     let by_write = |by_write| {
-        let verify = Verify { unit: Bytes(BLOCK), block: Bytes(4 * BLOCK), by_write, ..verify(Checksum::Crc32c) };
+        let verify =
+            Verify { unit: Bytes(BLOCK), block: Bytes(4 * BLOCK), by_write, ..verify(Checksum::Crc32c) };
         let sizes = Some(Sizes::alike(law.clone(), Bytes(BLOCK)));
         let task = FileTask { verify: Some(verify), sizes, ..written_over(Checksum::Crc32c, 1) };
         simulate(&FileTask { access: Access::Sequential, ..task }, SimFaults::default())

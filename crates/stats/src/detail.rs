@@ -115,8 +115,7 @@ impl DetailRecorder {
     /// Keeps the times of reads and writes with these priorities apart.
     pub fn keep_apart(&mut self, priorities: &[u16]) {
         for place in [0, 1].into_iter().filter(|place| self.times[*place].is_some()) {
-            let new =
-                |&priority: &u16| KindTimes { place, priority, times: Box::default(), sums: [0; 2] };
+            let new = |&priority: &u16| KindTimes { place, priority, times: Box::default(), sums: [0; 2] };
             self.priorities.extend(priorities.iter().map(new));
         }
     }

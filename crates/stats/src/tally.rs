@@ -136,6 +136,9 @@ mod tests {
         let (mut histogram, mut other) = (Histogram::new(), Histogram::new());
         tally.add_to(1, &mut histogram);
         tally.add_to(0, &mut other);
-        assert_eq!((histogram.count(), histogram.min(), other.count()), (2 * OVERFLOW, iolite_model::Nanos(7), 0));
+        assert_eq!(
+            (histogram.count(), histogram.min(), other.count()),
+            (2 * OVERFLOW, iolite_model::Nanos(7), 0)
+        );
     }
 }

@@ -144,7 +144,8 @@ impl Processes {
     fn report(&self, end: ChildEnd) -> WorkerReport {
         let ChildEnd { measured, ending, outstanding, errors, stuck, verified, usage } = end;
         let failure = if let Ending::Failed(failure) = ending { Some(failure.into()) } else { None };
-        let end = WorkerEnd { outstanding, errors, stuck, verified, read_back: None, usage, detail: None, failure };
+        let end =
+            WorkerEnd { outstanding, errors, stuck, verified, read_back: None, usage, detail: None, failure };
         let closed = self.group.ramp.0.saturating_add(measured);
         WorkerReport { end, closed: Some(closed), left: Vec::new() }
     }

@@ -4,6 +4,7 @@ mod checker;
 mod dump;
 mod fio_state;
 mod journal;
+mod judge;
 mod later;
 mod passes;
 mod read_back;

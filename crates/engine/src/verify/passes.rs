@@ -88,7 +88,7 @@ impl Passes {
             return None;
         }
         let batch = self.batch.min(self.writes.len());
-        self.writes.drain(..batch).last().map(|(_, _, number)| number)
+        self.writes.drain(..batch).next_back().map(|(_, _, number)| number)
     }
 }
 

@@ -10,7 +10,7 @@ use iolite_sys::memory;
 use iolite_workers::WorkerLane;
 
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
-use crate::verify::checker::Judge;
+use crate::verify::judge::Judge;
 use crate::verify::written::Known;
 use crate::verify::written::Written;
 

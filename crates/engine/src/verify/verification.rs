@@ -15,11 +15,11 @@ use crate::backend::Backend;
 use crate::error::EngineError;
 use crate::target::Targets;
 use crate::verify::checker::Checker;
-use crate::verify::checker::Judge;
 use crate::verify::checker::Kept;
 use crate::verify::dump::Dump;
 use crate::verify::fio_state::FioState;
 use crate::verify::journal::Journal;
+use crate::verify::judge::Judge;
 use crate::verify::passes::Passes;
 use crate::verify::read_back::{Left, read_back};
 use crate::verify::state::StateFile;
@@ -182,7 +182,8 @@ impl Verification {
             let (found, reads) = self.read_all(of, written, clock, control, make)?;
             outcome.verified.get_or_insert_default().add(found);
             let before = outcome.read_back.take();
-            outcome.read_back = Some(before.map_or_else(|| reads.clone(), |before| before.followed_by(&reads)));
+            outcome.read_back =
+                Some(before.map_or_else(|| reads.clone(), |before| before.followed_by(&reads)));
         }
         Ok(())
     }
