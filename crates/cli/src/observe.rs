@@ -137,10 +137,12 @@ fn storage(
         (None, Some(server)) => match patiently(control, ASKED, move || server.storage()) {
             Ok(Ok(storage)) => Ok(storage),
             Err(GaveUp::Interrupted) => Err(EngineError::Interrupted.into()),
-            Ok(Err(_)) | Err(GaveUp::Late | GaveUp::Failed) => {
-                output::note(
-                    "the storage of the database is not known yet: the devices of the working directory are observed",
-                );
+            unknown => {
+                let why = match unknown {
+                    Ok(Err(error)) => iolite_session::describe(&error),
+                    _ => "the database does not respond".to_owned(),
+                };
+                output::note(&format!("{why}; meanwhile, the devices of the working directory are observed"));
                 of_directory(Path::new("."))
             }
         },

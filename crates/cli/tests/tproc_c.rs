@@ -106,12 +106,7 @@ fn hidden_sessions_are_a_warning_with_its_remedy() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
-    let until = Instant::now() + Duration::from_secs(60);
-    while subject.psql(&[sleeping]) != "1" {
-        assert!(Instant::now() < until, "nobody sleeps");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    await_sleeper(&subject);
     let watch = || {
         let watch = ["waits", "watch", "--quiet", "--duration", "500ms"];
         let output = subject.command(&watch).env("IOLITE_DB", &db).output().unwrap();
@@ -179,6 +174,20 @@ fn each_run_starts_from_a_copy_that_is_removed() {
         assert_eq!(orders(), before);
         let copies = "SELECT count(*) FROM pg_database WHERE datname LIKE '%iolite_copy'";
         assert_eq!(subject.psql(&[copies]), "0");
+        // A template with other sessions cannot be copied.
+        let mut other = Command::new("psql")
+            .args([&subject.db, "-XAtq", "-c", "SELECT pg_sleep(600)"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        await_sleeper(&subject);
+        let used = subject.output(&restored);
+        subject
+            .psql(&["SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"]);
+        other.wait().unwrap();
+        assert_eq!(used.status.code(), Some(1));
+        assert!(stderr(&used).contains("end the other sessions in that database"), "{}", stderr(&used));
         // What somebody else has put there stays.
         let name = subject.psql(&["SELECT current_database() || '_iolite_copy'"]);
         subject.psql(&[&format!("CREATE DATABASE {name}"), &format!("COMMENT ON DATABASE {name} IS 'mine'")]);
@@ -227,6 +236,16 @@ fn the_slowest_transactions_are_attributed() {
     subject.done(&["ranread", "setup", "--size", "4m", "--quiet"]);
     let text = plain(&subject.done(&["ranread", "run", "--runtime", "1s", "--quiet", "--stalls=1ns"]));
     assert!(text.contains("operations took longer than 1 ns"), "{text}");
+}
+
+/// Returns as soon as a session sleeps.
+fn await_sleeper(subject: &Subject) {
+    let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+    let until = Instant::now() + Duration::from_secs(60);
+    while subject.psql(&[sleeping]) != "1" {
+        assert!(Instant::now() < until, "nobody sleeps");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Returns as soon as a session of this program writes.

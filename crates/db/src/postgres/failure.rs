@@ -116,6 +116,7 @@ fn answer_remedy(state: &SqlState) -> &'static str {
             "correct the user and the password (in the URL, or PGPASSWORD), or let this user in (pg_hba.conf)"
         }
         "3D000" => "create the database (createdb NAME), or name another one in the URL",
+        "55006" => "end the other sessions in that database, and repeat",
         "42501" | "55000" => "connect as a superuser or as a role that has been granted this",
         "53100" | "58030" => {
             "the server's file system is full or failing: free some space, purge, or ask for less"

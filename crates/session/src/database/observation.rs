@@ -104,6 +104,7 @@ impl ServerObservation {
                 Err(None) => break,
             }
             if let Some((_, why)) = &missing {
+                session.events().message("observing the machine; the database cannot be read");
                 session.warn(Warning::ProbeFailed { probe: "the database".into(), reason: why.clone() });
             }
         }
@@ -132,6 +133,7 @@ impl ServerObservation {
         let OpenServer { engine, version, monitor, sampler, unsampled } = server;
         let (begun, latest) = (session.elapsed(), monitor.latest());
         self.engine = Some(format!("{engine} {version}"));
+        session.events().message("observing the machine and the database");
         session.events().watch(probes::counters(engine, latest.clone()));
         sampler.iter().for_each(|sampler| session.events().watch(probes::waits(sampler.times())));
         let mut missing = None;
@@ -226,7 +228,7 @@ impl Environment<SingleStep<Nanos>> for ServerObservation {
         _: &mut SingleStep<Nanos>,
         time: Nanos,
     ) -> anyhow::Result<()> {
-        session.events().message("observing the machine and the database");
+        session.events().message("observing the machine");
         match self.unreadable() {
             Some((engine, why)) => {
                 let what = format!("counters and waits of {}", self.url);
