@@ -240,6 +240,33 @@ fn loops_are_verified_one_by_one() {
     }
 }
 
+/// A job that is to go on after wrong blocks reads all of them, counts them and leaves the command its exit code.
+#[test]
+fn a_job_may_go_on_after_wrong_blocks() {
+    let place = TestDirectory::new();
+    let programs = if fio_is_installed() { &[Program::Ours, Program::Theirs][..] } else { &[Program::Ours] };
+    for program in programs {
+        for job in ["--rw=read", "--rw=write --verify_only=1"] {
+            for (more, code) in [("--continue_on_error=verify", 0), ("", 1)] {
+                let directory = empty_directory(&place, "going-on");
+                assert!(run(*program, &directory, "--rw=write --verify=md5 --do_verify=0").status.success());
+                let file = fs::File::options().write(true).open(directory.join("data")).unwrap();
+                [2, 9].into_iter().for_each(|block| file.write_all_at(b"bad", block * 4096 + 99).unwrap());
+                drop(file);
+                let read = run(*program, &directory, &format!("{job} --verify=md5 {more}"));
+                let what = format!("{program:?} {job} {more}: {}", stderr(&read));
+                assert_eq!(read.status.code(), Some(code), "{what}");
+                let text = String::from_utf8_lossy(&read.stdout);
+                let document: Value = serde_json::from_str(&text[text.find("{\n").unwrap()..]).unwrap();
+                let of = |key: &str| document["jobs"][0][key].as_u64();
+                let counted = if code == 0 { (Some(2), Some(84)) } else { (None, None) };
+                assert_eq!((of("total_err"), of("first_error")), counted, "{what}");
+                assert_eq!(of("error"), Some(84), "{what}");
+            }
+        }
+    }
+}
+
 /// In a mix the state counts the writes alone. fio 3.33 does not verify its own there; of its data, a sequential mix is verified.
 #[test]
 fn states_of_mixes_count_their_writes() {

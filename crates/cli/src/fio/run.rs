@@ -16,7 +16,7 @@ use iolite_fio::language::plan::Plan;
 use iolite_fio::language::{Invocation, Thread};
 use iolite_fio::output::logs::{AggregateLog, LogWriter};
 use iolite_fio::output::{FioEnd, JobResult, Results};
-use iolite_model::{Bytes, Concluded, Ending, JobTask, RunInfo, Sink, Storage, Task, WritePlan};
+use iolite_model::{Bytes, Concluded, Ending, ErrorClass, JobTask, RunInfo, Sink, Storage, Task, WritePlan};
 use iolite_report::LiveKind;
 use iolite_results::RunRequest;
 use iolite_session::{Events, HostCounters, Session, Setup, WriteLimits, unix_now};
@@ -107,21 +107,27 @@ fn perform(
 
 /// Reports errors on standard error, and how it ended.
 fn conclude(results: &Results, logs: Vec<String>, triggered: bool) -> anyhow::Result<Outcome> {
-    let failed = results.jobs.iter().filter(|job| job.error != 0);
-    let failures = failed.map(|job| {
-        let Ending::Failed(reason) = &job.phase.end.ending else {
-            return format!("job `{}`: error {}", job.thread.name, job.error);
-        };
-        format!("job `{}`: {reason}", job.thread.name)
-    });
-    let mut messages: Vec<String> = failures.chain(logs).collect();
+    let described = |job: &JobResult| match &job.phase.end.ending {
+        Ending::Failed(reason) => format!("job `{}`: {reason}", job.thread.name),
+        _ => format!("job `{}`: error {}", job.thread.name, job.error),
+    };
+    let failed = || results.jobs.iter().filter(|job| job.error != 0);
+    let fails = !logs.is_empty() || failed().any(|job| !goes_on(job));
+    let mut messages: Vec<String> = failed().map(described).chain(logs).collect();
     messages.dedup();
     messages.iter().for_each(|reason| output::complain("fio", reason));
     Ok(match results.ending {
         Ending::Interrupted if !triggered => Outcome::Interrupted,
-        _ if !messages.is_empty() => Outcome::Failed,
+        _ if fails => Outcome::Failed,
         _ => Outcome::Done,
     })
+}
+
+/// Whether a job was to go on after what verification found wrong (`continue_on_error`) and has: with fio, the command does not
+/// fail then.
+fn goes_on(job: &JobResult) -> bool {
+    let Task::File(task) = &job.phase.info.task else { return false };
+    !task.errors.stop.contains(&ErrorClass::Verify) && job.phase.end.ending == Ending::Completed
 }
 
 /// Checks every task before the first one does anything.
