@@ -2,7 +2,8 @@
 # make bench  cost per I/O against the installed fio and a bare loop, and what one job does inside each database
 #             (docs/performance.md); wants a quiet machine
 # make truth  what is measured against throttles, tracepoints, laws and known devices: docs/truth.md (as root; some 30 minutes)
-# make faults  every fault of docs/safety.md, with its totals; make fuzz: every parser, 60 s of CPU time each (SECONDS=3600)
+# make faults  every fault of docs/safety.md, with its totals; make fuzz: every parser, 60 s of CPU time each, added to the totals
+#             there (SECONDS=3600 PARSER=TOML: one parser for an hour; SEED=N: the inputs of a run again)
 # make fio-differential  300 generated configurations, and all methods of verification with all options, against the installed fio
 # make dist   what is delivered, in dist/: static binary, Debian package, manual pages, completions, checksums; tries the package
 # make        the program, target/release/iolite
@@ -50,11 +51,13 @@ fio-differential:
 	IOLITE_FIO_MATRIX=1 cargo test -p iolite --test fio_verify -- --nocapture
 
 SECONDS ?= 60
+PARSER ?=
 fuzz:
-	.ci/totals fuzz $(SECONDS)
+	.ci/totals fuzz $(SECONDS) '$(PARSER)' $(SEED)
 
 dist:
-	@.ci/needs musl-gcc:musl-tools dpkg-deb:dpkg readelf:binutils
+	@.ci/needs musl-gcc:musl-tools dpkg-deb:dpkg readelf:binutils file:file aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
+	    /usr/aarch64-linux-gnu/lib:libc6-dev-arm64-cross qemu-aarch64-static:qemu-user-static
 	.ci/dist
 	@for package in dist/*_$$(dpkg --print-architecture).deb; do .ci/test_deb $$package; done
 

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use iolite_model::ErrorCause;
+
 use common::{IOLITE, is_zombie, stderr};
 
 /// A server's directory; whatever runs there ends with it.
@@ -97,6 +99,120 @@ fn reaches(url: &str) -> bool {
     true
 }
 
+/// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
+fn produced(cause: ErrorCause, text: &str) {
+    assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+}
+
+/// While another process holds the directory, as a start does.
+fn waits_for_no_other_start(server: &'static str) {
+    let Some(private) = Private::new(server) else { return };
+    let directory = std::fs::File::open(&private.directory).unwrap();
+    directory.lock().unwrap();
+    produced(ErrorCause::PrivateBusy, &private.refused("start", &[]));
+    directory.unlock().unwrap();
+}
+
+#[test]
+fn a_directory_in_which_another_start_goes_on_is_refused() {
+    waits_for_no_other_start("postgres");
+    waits_for_no_other_start("mariadb");
+}
+
+#[test]
+fn a_server_that_does_not_start_is_reported_with_where_to_look() {
+    if let Some(private) = Private::new("postgres") {
+        let main = private.directory.join("data/postgresql.conf");
+        std::fs::write(&main, "there_is_no_such_setting = on\n").unwrap();
+        produced(ErrorCause::PrivateLog, &private.refused("start", &[]));
+    }
+    if let Some(private) = Private::new("mariadb") {
+        let system = private.directory.join("data/ibdata1");
+        std::fs::write(&system, "damaged").unwrap();
+        produced(ErrorCause::PrivateLog, &private.refused("start", &[]));
+    }
+}
+
+/// What `get-sizes` answers to this user, whose home has these files, and what it warns of.
+fn asked(home: &Path, url: &str, variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(IOLITE);
+    command.args(["ranread", "get-sizes", "--db", url]).env("HOME", home).stdin(Stdio::null());
+    for name in ["PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE", "PGUSER", "PGHOST", "PGPORT"] {
+        command.env_remove(name);
+    }
+    stderr(&command.envs(variables.iter().copied()).output().unwrap())
+}
+
+/// A file of this user with these permissions.
+fn keep(home: &Path, name: &str, text: &str, mode: u32) {
+    std::fs::write(home.join(name), text).unwrap();
+    std::fs::set_permissions(home.join(name), PermissionsExt::from_mode(mode)).unwrap();
+}
+
+/// Host and port, user, password of a private server's URL.
+fn parts(url: &str) -> [String; 4] {
+    let rest = url.split("://").nth(1).unwrap();
+    let (login, rest) = rest.split_once('@').unwrap();
+    let (user, password) = login.split_once(':').unwrap();
+    let (host, port) = rest.split('/').next().unwrap().split_once(':').unwrap();
+    [host, port, user, password].map(str::to_owned)
+}
+
+const REACHED: &str = "no database in";
+
+#[test]
+fn files_of_the_clients_of_postgresql_are_read_as_they_read_them() {
+    let Some(private) = Private::new("postgres") else { return };
+    let [host, port, user, password] = parts(&url(&private.done("start", &["--port"])));
+    let home = tempfile::tempdir().unwrap();
+    let without = format!("postgres://{user}@{host}:{port}/iolite");
+    produced(ErrorCause::PgNoPassword, &asked(home.path(), &without, &[]));
+    let line = format!("# mine\n{host}:{port}:*:{user}:{password}\n");
+    keep(home.path(), ".pgpass", &line, 0o600);
+    assert!(asked(home.path(), &without, &[]).contains(REACHED));
+    keep(home.path(), ".pgpass", &line, 0o640);
+    let ignored = asked(home.path(), &without, &[]);
+    assert!(ignored.contains("chmod 0600"), "{ignored}");
+    produced(ErrorCause::PgNoPassword, &ignored);
+    keep(home.path(), ".pgpass", &line.replace(&password, "wrong"), 0o600);
+    produced(ErrorCause::PgLogin, &asked(home.path(), &without, &[]));
+    std::fs::remove_file(home.path().join(".pgpass")).unwrap();
+
+    let service =
+        format!("[mine]\nhost={host}\nport={port}\nuser={user}\npassword={password}\ndbname=iolite\n");
+    keep(home.path(), ".pg_service.conf", &service, 0o600);
+    for (url, variables) in
+        [("postgres:///?service=mine", &[][..]), ("postgres:///iolite", &[("PGSERVICE", "mine")])]
+    {
+        assert!(asked(home.path(), url, variables).contains(REACHED), "{url}");
+    }
+    let unknown = asked(home.path(), "postgres:///?service=other", &[]);
+    assert!(unknown.contains("no service `other`"), "{unknown}");
+    let moved = home.path().join("elsewhere");
+    std::fs::rename(home.path().join(".pg_service.conf"), &moved).unwrap();
+    let named = [("PGSERVICEFILE", moved.to_str().unwrap())];
+    assert!(asked(home.path(), "postgres:///?service=mine", &named).contains(REACHED));
+    let variables = [("PGHOST", &*host), ("PGPORT", &*port), ("PGUSER", &*user), ("PGPASSWORD", &*password)];
+    assert!(asked(home.path(), "postgres:///iolite", &variables).contains(REACHED));
+}
+
+#[test]
+fn the_option_file_of_the_clients_of_mariadb_is_read_as_they_read_it() {
+    let Some(private) = Private::new("mariadb") else { return };
+    let [host, port, user, password] = parts(&url(&private.done("start", &["--port"])));
+    let home = tempfile::tempdir().unwrap();
+    let file = format!("[client]\nuser={user}\npassword='{password}'\nhost={host}\nport={port}\n");
+    keep(home.path(), ".my.cnf", &file, 0o600);
+    let reached = asked(home.path(), "mysql:///iolite", &[]);
+    assert!(reached.contains(REACHED), "{reached}");
+    keep(home.path(), ".my.cnf", &file, 0o602);
+    let ignored = asked(home.path(), &format!("mysql://{user}@{host}:{port}/iolite"), &[]);
+    assert!(ignored.contains("chmod 0600") && !ignored.contains(REACHED), "{ignored}");
+    keep(home.path(), ".my.cnf", &file.replace(&password, "wrong"), 0o600);
+    let wrong = asked(home.path(), "mysql:///iolite", &[]);
+    assert!(wrong.contains("Access denied") && !wrong.contains(&password), "{wrong}");
+}
+
 fn starts_and_stops(server: &'static str) {
     let Some(private) = Private::new(server) else { return };
     let first = private.done("start", &[]);
@@ -138,7 +254,7 @@ fn has_no_room(server: &'static str) {
     if stderr(&output).contains("install") {
         return println!("skipped: {}", stderr(&output));
     }
-    assert!(stderr(&output).contains("are free there"), "{}", stderr(&output));
+    produced(ErrorCause::PrivateSpace, &stderr(&output));
     assert!(!Path::new(&private.directory).join("data").exists(), "nothing half made");
 }
 

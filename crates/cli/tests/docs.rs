@@ -3,12 +3,16 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::print_stdout)]
 
+#[path = "docs/errors.rs"]
+mod errors;
+
 use std::fmt::Write;
 use std::fs;
 use std::io::{ErrorKind, Seek, Write as _};
 use std::path::Path;
 use std::process::{Command, Output};
 
+use iolite_model::ErrorCause;
 use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Field, Fields, Item, Lit, Meta, Variant, Visibility};
 
@@ -286,6 +290,19 @@ fn is_current(name: &str, page: &str) {
 #[test]
 fn the_reference_of_the_command_line_is_current() {
     is_current("cli.md", &commands());
+}
+
+#[test]
+fn the_table_of_errors_is_current() {
+    is_current("errors.md", &errors::page());
+}
+
+#[test]
+fn each_cause_of_an_error_is_produced_in_a_test() {
+    let tests = errors::tests_of_causes();
+    let untested: Vec<_> =
+        ErrorCause::ALL.iter().filter(|cause| !tests.contains_key(&format!("{cause:?}"))).collect();
+    assert!(untested.is_empty(), "no test produces {untested:?}: see docs/errors.md");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use common::{IOLITE, Mount, TestDirectory, entries, is_root, json, stderr};
+use iolite_model::ErrorCause;
 use serde_json::Value;
 
 /// The program on a database in this place.
@@ -243,6 +244,11 @@ fn an_interrupted_setup_leaves_nothing() {
     assert_eq!(entries(&place.data()), [""; 0]);
 }
 
+/// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
+fn produced(cause: ErrorCause, text: &str) {
+    assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+}
+
 #[test]
 fn a_full_disk_is_reported_and_leaves_nothing_half_made() {
     if !is_root() {
@@ -261,7 +267,7 @@ fn a_full_disk_is_reported_and_leaves_nothing_half_made() {
     let run = ["--transaction-length", "1000", "--hang", "0s", "--runtime", "60s", "--json", "--quiet"];
     let output = ran(&place, "ranwrite", "run", &db, &run).output().unwrap();
     let document = json(&output);
-    assert!(stderr(&output).contains("full"), "reported where the results go to a file: {}", stderr(&output));
+    produced(ErrorCause::SqliteFull, &stderr(&output));
     assert_eq!(output.status.code(), Some(1), "{document:#}");
     assert!(document["ending"].to_string().contains("full"), "{document:#}");
     assert_eq!(place.ask::<i64>("SELECT sum(Writes) FROM RanWrite"), operations(&document, "write") as i64);

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::fs;
 use std::process::{Command, Output, Stdio};
 
 use common::{IOLITE, TestDirectory, json, stderr};
@@ -190,5 +191,87 @@ fn help_has_examples() {
     assert!(output.status.success() && text.contains("ranread sweep --db sqlite:/data/ran"), "{text}");
     for default in ["[default: 30s]", "[default: 2ms]", "[default: 5ms]", "[default: 10]"] {
         assert!(text.contains(default), "{default}: {text}");
+    }
+}
+
+/// Most bytes of memory that a run of RanRead has used, by the kernel's count (VmHWM), which is there as long as the process is.
+fn peak(db: &str, jobs: u32) -> f64 {
+    let place = TestDirectory::new();
+    let mut command = Command::new(IOLITE);
+    command.args(["ranread", "run", "--db", db, "--runtime", "2s", "--quiet", "--jobs", &jobs.to_string()]);
+    command.arg("--results").arg(place.results()).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let (status, mut peak) = (format!("/proc/{}/status", child.id()), 0.0_f64);
+    while child.try_wait().unwrap().is_none() {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+        peak = peak.max(line.unwrap_or(0.0) * 1024.0);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    peak
+}
+
+/// The memory of a reading job in MiB that docs/databases.md states for this database.
+fn documented(database: &str) -> f64 {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/databases.md")).unwrap();
+    let table = page.split("**Memory of iolite**").nth(1).unwrap();
+    let row = table.lines().find(|line| line.trim().starts_with(&format!("| {database} |"))).unwrap();
+    let reading = row.split('|').nth(2).unwrap();
+    reading.split_whitespace().filter_map(|word| word.parse::<f64>().ok()).next_back().unwrap()
+}
+
+#[test]
+fn a_job_takes_the_memory_that_is_documented() {
+    let place = TestDirectory::new();
+    let sqlite = format!("sqlite:{}", place.data().display());
+    let servers: Vec<_> = ["postgres", "mariadb"].into_iter().filter_map(Server::start).collect();
+    let urls = servers.iter().map(|server| (server.name, server.url.clone()));
+    for (name, db) in [("SQLite", sqlite)].into_iter().chain(urls) {
+        let setup =
+            Command::new(IOLITE).args(["ranread", "setup", "--size", "4MiB", "--db", &db]).output().unwrap();
+        assert!(setup.status.success(), "{name}: {}", stderr(&setup));
+        let (few, many) = (20, 120);
+        let each = (peak(&db, many) - peak(&db, few)) / f64::from(many - few) / f64::from(1 << 20);
+        println!("{name}: {each:.2} MiB per job");
+        let documented = documented(name);
+        assert!(
+            each < 2.0 * documented && each > documented / 4.0,
+            "{name}: {each} MiB, {documented} documented"
+        );
+    }
+}
+
+/// A private server, stopped in the end.
+struct Server {
+    name: &'static str,
+    program: &'static str,
+    directory: tempfile::TempDir,
+    url: String,
+}
+
+impl Server {
+    /// `None`, with the reason printed, where its programs are missing.
+    fn start(program: &'static str) -> Option<Server> {
+        let directory = tempfile::tempdir().unwrap();
+        let started =
+            Command::new(IOLITE).args(["db", "start", program]).arg(directory.path()).output().unwrap();
+        if stderr(&started).contains("install") && !started.status.success() {
+            println!("skipped: {}", stderr(&started));
+            return None;
+        }
+        assert!(started.status.success(), "{}", stderr(&started));
+        let url = String::from_utf8(started.stdout).unwrap().lines().next().unwrap().to_owned();
+        let name = if program == "postgres" { "PostgreSQL" } else { "MariaDB" };
+        Some(Server { name, program, directory, url })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = Command::new(IOLITE).args(["db", "stop", self.program]).arg(self.directory.path()).output();
     }
 }

@@ -1,8 +1,8 @@
 //! Why operations on a database fail.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use iolite_model::Bytes;
+use iolite_model::{Bytes, ErrorCause, ErrorOrigin};
 
 /// Result of an operation on a database.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -163,7 +163,7 @@ pub enum Error {
         blocks: u64,
     },
     /// The operating system refused.
-    #[error("could not {doing} {path}: {source}; {remedy}")]
+    #[error("could not {doing} {path}: {source}{}", ErrorCause::appended(.likely))]
     Io {
         /// What was being done.
         doing: &'static str,
@@ -171,11 +171,11 @@ pub enum Error {
         path: PathBuf,
         /// The answer.
         source: std::io::Error,
-        /// What may help.
-        remedy: &'static str,
+        /// The likely cause, where the answer does not say all there is.
+        likely: Option<ErrorCause>,
     },
     /// The database refused.
-    #[error("could not {doing} {place}: {cause}; {remedy}")]
+    #[error("could not {doing} {place}: {cause}; {likely}")]
     Engine {
         /// What was being done.
         doing: &'static str,
@@ -183,8 +183,18 @@ pub enum Error {
         place: String,
         /// The database's answer.
         cause: Box<dyn std::error::Error + Send + Sync>,
-        /// What may help.
-        remedy: &'static str,
+        /// What that most likely comes from.
+        likely: ErrorCause,
+    },
+    /// What a version that iolite knows does not do, or a defect of iolite.
+    #[error("could not {doing} {place}: {cause}; please report this, with the version of the database")]
+    Unexpected {
+        /// What was being done.
+        doing: &'static str,
+        /// To which file or server.
+        place: String,
+        /// What was not expected.
+        cause: String,
     },
     /// This binary lacks something.
     #[error("this build cannot {what}: {remedy}")]
@@ -194,4 +204,22 @@ pub enum Error {
         /// How to build it so that it can.
         remedy: &'static str,
     },
+}
+
+impl Error {
+    /// A refusal of the operating system, for a path.
+    pub fn io(doing: &'static str, path: &Path, source: std::io::Error) -> Error {
+        let likely = ErrorCause::of(&source, ErrorOrigin::Path(path));
+        Error::Io { doing, path: path.to_owned(), source, likely }
+    }
+
+    /// Something that failed at `place` for a cause that is known.
+    pub fn engine(
+        doing: &'static str,
+        place: impl std::fmt::Display,
+        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+        likely: ErrorCause,
+    ) -> Error {
+        Error::Engine { doing, place: place.to_string(), cause: cause.into(), likely }
+    }
 }

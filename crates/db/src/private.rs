@@ -5,7 +5,7 @@ use std::io;
 use std::net::TcpListener;
 use std::path::Path;
 
-use iolite_model::Bytes;
+use iolite_model::{Bytes, ErrorCause};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::{Error, Result};
@@ -26,12 +26,10 @@ pub(crate) fn hold(directory: &Path) -> Result<DirectoryLock> {
     let file = File::open(directory).map_err(|e| failed("open", directory, e))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(DirectoryLock(file)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Engine {
-            doing: "start or stop a server in",
-            place: directory.display().to_string(),
-            cause: "another iolite is starting or stopping one there".into(),
-            remedy: "wait until it has",
-        }),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let why = "another iolite is starting or stopping one there";
+            Err(Error::engine("start or stop a server in", directory.display(), why, ErrorCause::PrivateBusy))
+        }
         Err(error) => Err(failed("lock", directory, error.into())),
     }
 }
@@ -62,17 +60,12 @@ pub(crate) fn require_space(directory: &Path, needed: Bytes) -> Result<()> {
     if free >= needed {
         return Ok(());
     }
-    Err(Error::Engine {
-        doing: "start a server in",
-        place: directory.display().to_string(),
-        cause: format!("{free} are free there, and the server's own files need {needed}").into(),
-        remedy: "free some space, or choose a directory on another file system",
-    })
+    let why = format!("{free} are free there, and the server's own files need {needed}");
+    Err(Error::engine("start a server in", directory.display(), why, ErrorCause::PrivateSpace))
 }
 
 fn failed(doing: &'static str, path: &Path, source: io::Error) -> Error {
-    let remedy = "check that this user may do that there, and the free space";
-    Error::Io { doing, path: path.into(), source, remedy }
+    Error::io(doing, path, source)
 }
 
 #[cfg(test)]

@@ -11,12 +11,7 @@ use crate::error::{Error, Result};
 /// # Errors
 /// [`Error::Io`].
 pub fn free_space(directory: &Path) -> Result<Bytes> {
-    let stat = rustix::fs::statvfs(directory).map_err(|errno| Error::Io {
-        doing: "examine",
-        path: directory.into(),
-        source: errno.into(),
-        remedy: "create that directory first, or choose another",
-    })?;
+    let stat = rustix::fs::statvfs(directory).map_err(|e| Error::io("examine", directory, e.into()))?;
     Ok(Bytes(stat.f_bavail.saturating_mul(stat.f_frsize)))
 }
 

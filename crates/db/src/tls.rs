@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use iolite_model::ErrorCause;
+
 use crate::error::{Error, Result};
 
 /// What a connection has to be. libpq's modes ("SSL Mode Descriptions", PostgreSQL's manual, 34.19.3), in MySQL's words
@@ -104,60 +106,65 @@ impl TlsSettings {
             return Err(Error::Url("sslcert=FILE and sslkey=FILE belong together: give both".to_owned()));
         }
         for file in [&self.root, &self.certificate, &self.key].into_iter().flatten() {
-            std::fs::metadata(file).map_err(|source| Error::Io {
-                doing: "read",
-                path: file.clone(),
-                source,
-                remedy: "correct sslrootcert, sslcert or sslkey",
+            let text = std::fs::read(file).map_err(|source| {
+                let likely = Some(ErrorCause::TlsFileMissing);
+                Error::Io { doing: "read", path: file.clone(), source, likely }
             })?;
+            if !text.windows(PEM.len()).any(|part| part == PEM) {
+                let why = "it holds neither a certificate nor a key in PEM";
+                return Err(Error::engine("use", file.display(), why, ErrorCause::TlsFileInvalid));
+            }
         }
         Ok(())
     }
 }
+
+/// How each part of a file in PEM begins (RFC 7468).
+const PEM: &[u8] = b"-----BEGIN ";
 
 /// A part of a URL with its %XX replaced.
 pub(crate) fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// What helps against a failed handshake, by the words of rustls (`rustls::Error`, `CertificateError`); `None` for other errors.
-pub(crate) fn remedy(text: &str) -> Option<&'static str> {
+/// Why a handshake failed, by the words of rustls (`rustls::Error`, `CertificateError`, `AlertDescription`); `None` for other errors.
+pub(crate) fn cause(text: &str) -> Option<ErrorCause> {
     let holds = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    // An alert is the server's answer: it speaks of the client's certificate.
+    if text.contains("received fatal alert") {
+        return Some(if holds(&["CertificateRequired", "certificate required"]) {
+            ErrorCause::ClientCertificateMissing
+        } else if holds(CLIENT_REFUSED) {
+            ErrorCause::ClientCertificateRefused
+        } else {
+            ErrorCause::TlsHandshake
+        });
+    }
     if holds(&["Expired", "certificate expired", "certificate has expired"]) {
-        return Some(
-            "the server's certificate has expired: have it renewed, or use sslmode=require, which does not verify it",
-        );
+        return Some(ErrorCause::CertificateExpired);
     }
     if holds(&["NotValidForName", "not valid for name"]) {
-        return Some(
-            "the server's certificate was issued for another host: write a host that it names (subjectAltName) into the URL, \
-             or use sslmode=verify-ca",
-        );
+        return Some(ErrorCause::CertificateOfOtherHost);
     }
     if holds(&["UnknownIssuer", "BadSignature", "CaUsedAsEndEntity", "unknown issuer"]) {
-        return Some(
-            "the server's certificate was not issued by the authority in sslrootcert: name the right file, or use \
-             sslmode=require, which does not verify it",
-        );
+        return Some(ErrorCause::CertificateOfOtherAuthority);
     }
-    if holds(&["CertificateRequired", "certificate required"]) {
-        return Some(
-            "the server wants a certificate of the client: add sslcert=FILE and sslkey=FILE to the URL",
-        );
-    }
-    if holds(&[
-        "invalid peer certificate",
-        "received fatal alert",
-        "InvalidCertificate",
-        "peer is incompatible",
-    ]) {
-        return Some(
-            "the TLS handshake failed: check the server's log, certificate and allowed versions of TLS (iolite supports 1.2 and \
-             1.3)",
-        );
-    }
-    None
+    holds(&["invalid peer certificate", "InvalidCertificate", "peer is incompatible"])
+        .then_some(ErrorCause::TlsHandshake)
 }
+
+/// Alerts about a client's certificate (RFC 8446, 6.2), as rustls writes them.
+const CLIENT_REFUSED: &[&str] = &[
+    "UnknownCA",
+    "UnknownCa",
+    "BadCertificate",
+    "UnsupportedCertificate",
+    "CertificateRevoked",
+    "CertificateExpired",
+    "CertificateUnknown",
+    "DecryptError",
+    "AccessDenied",
+];
 
 #[cfg(test)]
 mod tests {

@@ -33,12 +33,7 @@ impl DatabaseUrl {
                 return Err(Error::Url(format!("`{text}` names no directory: write {URLS}")));
             }
             // The same database has the same name wherever it is named from.
-            std::path::absolute(rest).map_err(|source| Error::Io {
-                doing: "find",
-                path: rest.into(),
-                source,
-                remedy: "specify its full path",
-            })
+            std::path::absolute(rest).map_err(|e| Error::io("find", std::path::Path::new(rest), e))
         };
         match text.split_once(':') {
             Some(("sqlite", rest)) => Ok(DatabaseUrl::Sqlite(directory(rest)?)),
@@ -144,6 +139,8 @@ impl DatabaseUrl {
             DatabaseUrl::Postgres(url) => {
                 crate::postgres::Target::new(url).map_or_else(|_| Vec::new(), |target| target.caveats())
             }
+            #[cfg(feature = "mysql")]
+            DatabaseUrl::Mysql(_) => crate::mysql::ignored_option_file().into_iter().collect(),
             _ => Vec::new(),
         }
     }

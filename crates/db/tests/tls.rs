@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ::mysql::prelude::Queryable;
 use iolite_db::mysql::server::Options;
 use iolite_db::{Error, Instance, Mysql, Postgres, Started, mysql, postgres};
-use iolite_model::{Bytes, Durability};
+use iolite_model::{Bytes, Durability, ErrorCause};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 
 /// An authority, and where what it issues is kept: readable for the server's user.
@@ -47,8 +48,13 @@ impl Authority {
 
     /// A certificate for `host`, and its key, as `NAME.crt` and `NAME.key`.
     fn issue(&self, name: &str, host: &str, years: (i32, i32)) -> (PathBuf, PathBuf) {
+        self.issue_to("iolite", name, host, years)
+    }
+
+    /// The same with this common name.
+    fn issue_to(&self, owner: &str, name: &str, host: &str, years: (i32, i32)) -> (PathBuf, PathBuf) {
         let mut parameters = CertificateParams::new(vec![host.to_owned()]).unwrap();
-        parameters.distinguished_name.push(rcgen::DnType::CommonName, "iolite");
+        parameters.distinguished_name.push(rcgen::DnType::CommonName, owner);
         parameters.not_before = date_time_ymd(years.0, 1, 1);
         parameters.not_after = date_time_ymd(years.1, 1, 1);
         let key = KeyPair::generate().unwrap();
@@ -74,6 +80,11 @@ fn encrypted(connected: Connected) {
     assert!(matches!(&connected, Ok(text) if text.starts_with("TLSv1")), "{connected:?}");
 }
 
+/// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
+fn produced(cause: ErrorCause, connected: Connected) {
+    assert!(matches!(&connected, Err(text) if text.contains(cause.remedy())), "{cause:?}: {connected:?}");
+}
+
 fn refused(connected: Connected, word: &str, remedy: &str) {
     assert!(matches!(&connected, Err(text) if text.contains(word) && text.contains(remedy)), "{connected:?}");
 }
@@ -87,14 +98,14 @@ fn every_mode_does_what_it_says(directory: &Path, connect: &dyn Fn(&str) -> Conn
     for mode in ["verify-ca", "verify-full", "require"] {
         encrypted(connect(&format!("sslmode={mode}&sslrootcert={}", file("ca.pem"))));
         let stranger = connect(&format!("sslmode={mode}&sslrootcert={}", file("other.pem")));
-        refused(stranger, "UnknownIssuer", "not issued by the authority in sslrootcert");
+        produced(ErrorCause::CertificateOfOtherAuthority, stranger);
     }
     refused(connect("sslmode=verify-full"), "sslrootcert=FILE", "sslmode=require");
-    refused(
-        connect(&format!("sslmode=verify-ca&sslrootcert={}", file("missing.pem"))),
-        "missing.pem",
-        "correct sslrootcert",
-    );
+    let missing = connect(&format!("sslmode=verify-ca&sslrootcert={}", file("missing.pem")));
+    produced(ErrorCause::TlsFileMissing, missing);
+    fs::write(directory.join("no.pem"), "no certificate").unwrap();
+    let invalid = connect(&format!("sslmode=verify-ca&sslrootcert={}", file("no.pem")));
+    produced(ErrorCause::TlsFileInvalid, invalid);
 }
 
 /// The same when the certificate is for another host, or has expired.
@@ -102,10 +113,10 @@ fn names_and_dates_count(directory: &Path, connect: &dyn Fn(&str) -> Connected, 
     let root = format!("sslrootcert={}", directory.join("ca.pem").display());
     encrypted(connect("sslmode=require"));
     if expired {
-        refused(connect(&format!("sslmode=verify-ca&{root}")), "xpired", "have it renewed");
+        produced(ErrorCause::CertificateExpired, connect(&format!("sslmode=verify-ca&{root}")));
     } else {
         encrypted(connect(&format!("sslmode=verify-ca&{root}")));
-        refused(connect(&format!("sslmode=verify-full&{root}")), "ot valid for name", "sslmode=verify-ca");
+        produced(ErrorCause::CertificateOfOtherHost, connect(&format!("sslmode=verify-full&{root}")));
     }
 }
 
@@ -180,13 +191,15 @@ fn postgresql_is_reached_as_sslmode_says() {
     let connect = |parameters: &str| server.connect(parameters);
     let directory = server.authority.directory.clone();
     assert_eq!(connect("sslmode=prefer"), Ok("TCP, not encrypted".to_owned()));
-    refused(connect("sslmode=require"), "TLS", "sslmode=prefer or disable");
+    produced(ErrorCause::TlsNotOffered, connect("sslmode=require"));
     server.show("server", "127.0.0.1", VALID);
     every_mode_does_what_it_says(&directory, &connect);
     server.show("wrong", "db.example.org", VALID);
     names_and_dates_count(&directory, &connect, false);
     server.show("expired", "127.0.0.1", EXPIRED);
     names_and_dates_count(&directory, &connect, true);
+    server.set(&[("ssl_min_protocol_version", "TLSv1"), ("ssl_max_protocol_version", "TLSv1.1")]);
+    produced(ErrorCause::TlsHandshake, connect("sslmode=require"));
 }
 
 #[test]
@@ -198,15 +211,32 @@ fn a_postgresql_that_requires_tls_says_so() {
         server.set(&[("ssl_ca_file", &server.authority.directory.join("ca.pem").display().to_string())]);
     };
     admit("hostssl all all 127.0.0.1/32 scram-sha-256");
-    refused(server.connect("sslmode=disable"), "no encryption", "only over TLS");
+    produced(ErrorCause::PgTlsRequired, server.connect("sslmode=disable"));
     encrypted(server.connect("sslmode=prefer"));
     admit("hostssl all all 127.0.0.1/32 scram-sha-256 clientcert=verify-ca");
-    refused(server.connect("sslmode=require"), "certificate", "sslcert=FILE and sslkey=FILE");
+    produced(ErrorCause::ClientCertificateMissing, server.connect("sslmode=require"));
     let (certificate, key) = server.authority.issue("client", "client", VALID);
     let own = format!("sslcert={}&sslkey={}", certificate.display(), key.display());
     encrypted(server.connect(&format!("sslmode=require&{own}")));
     let incomplete = server.connect(&format!("sslmode=require&sslcert={}", certificate.display()));
     refused(incomplete, "sslkey", "give both");
+    let with = |(certificate, key): (PathBuf, PathBuf)| {
+        let files = format!("sslcert={}&sslkey={}", certificate.display(), key.display());
+        server.connect(&format!("sslmode=require&{files}"))
+    };
+    let other =
+        Authority::new(&server.authority.directory, "other", &server.authority.directory.join("data"));
+    produced(ErrorCause::ClientCertificateRefused, with(other.issue("stranger", "client", VALID)));
+    produced(ErrorCause::ClientCertificateRefused, with(server.authority.issue("old", "client", EXPIRED)));
+    admit("hostssl all all 127.0.0.1/32 cert");
+    // Issued for the role that connects, by its common name.
+    encrypted(with(server.authority.issue_to("iolite", "owner", "client", VALID)));
+    produced(
+        ErrorCause::ClientCertificateRefused,
+        with(server.authority.issue_to("somebody", "another", "client", VALID)),
+    );
+    admit("hostssl all nobody 127.0.0.1/32 trust");
+    produced(ErrorCause::PgHostRefused, server.connect("sslmode=require"));
 }
 
 /// A MariaDB with the data and the settings of a private server, and more options.
@@ -254,7 +284,7 @@ fn mariadb_is_reached_as_sslmode_says() {
     };
     let plain = |parameters: &str| connection(Mysql::new(&format!("{}?{parameters}", started.url)));
     assert_eq!(plain(""), Ok("TCP, not encrypted".to_owned()));
-    refused(plain("sslmode=require"), "TLS", "sslmode=prefer or disable");
+    produced(ErrorCause::TlsNotOffered, plain("sslmode=require"));
     let command_line = fs::read_to_string(format!("/proc/{}/cmdline", started.pid)).unwrap();
     let command_line: Vec<String> =
         // The file with the first statements is gone once they have been executed.
@@ -273,6 +303,7 @@ fn mariadb_is_reached_as_sslmode_says() {
     };
     let server = start("server", "127.0.0.1", VALID, &[]);
     every_mode_does_what_it_says(directory.path(), &|parameters| server.connect(parameters));
+    client_certificates_count(&server, &authority);
     drop(server);
     let server = start("wrong", "db.example.org", VALID, &["--require-secure-transport=ON"]);
     names_and_dates_count(directory.path(), &|parameters| server.connect(parameters), false);
@@ -280,4 +311,34 @@ fn mariadb_is_reached_as_sslmode_says() {
     drop(server);
     let server = start("expired", "127.0.0.1", EXPIRED, &[]);
     names_and_dates_count(directory.path(), &|parameters| server.connect(parameters), true);
+}
+
+/// Accounts that are declared with REQUIRE: what each lets in, and what it refuses.
+fn client_certificates_count(server: &MariadbServer, authority: &Authority) {
+    let mut root = mysql::connect::Target::parse(&server.started.url).unwrap().open().unwrap();
+    let mut account = |name: &str, require: &str| {
+        let rights = format!("GRANT SELECT ON *.* TO {name}");
+        root.query_drop(format!("CREATE USER {name} IDENTIFIED BY 'x' REQUIRE {require}")).unwrap();
+        root.query_drop(rights).unwrap();
+    };
+    account("bearer", "X509");
+    account("named", "SUBJECT '/CN=somebody'");
+    let password = server.started.url.split(['@', '/']).nth(2).unwrap();
+    let connect = |user: &str, files: &str| {
+        let url = server.started.url.replacen(password, &format!("{user}:x"), 1);
+        connection(Mysql::new(&format!("{url}?sslmode=require&{files}")))
+    };
+    let files = |(certificate, key): (PathBuf, PathBuf)| {
+        format!("sslcert={}&sslkey={}", certificate.display(), key.display())
+    };
+    let own = files(authority.issue("own", "client", VALID));
+    encrypted(connect("bearer", &own));
+    produced(ErrorCause::MyLogin, connect("bearer", ""));
+    produced(ErrorCause::MyLogin, connect("named", &own));
+    encrypted(connect("named", &files(authority.issue_to("somebody", "right", "client", VALID))));
+    let other = Authority::new(&authority.directory, "other", &authority.directory.join("data"));
+    let stranger = files(other.issue("stranger", "client", VALID));
+    produced(ErrorCause::ClientCertificateRefused, connect("bearer", &stranger));
+    let old = files(authority.issue("old", "client", EXPIRED));
+    produced(ErrorCause::ClientCertificateRefused, connect("bearer", &old));
 }

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use iolite_model::ErrorCause;
 use iolite_model::acknowledged::{Findings, Loss, LossKind, Method, Plan};
 
 use crate::database::{Commits, missing};
@@ -44,11 +45,7 @@ fn lose(findings: &mut Findings, identity: Identity, kind: LossKind, place: impl
 /// [`Error::Io`](crate::Error::Io) where the directory that the plan names is not there at all: perhaps it is not mounted.
 pub fn check(known: &Acknowledged) -> Result<Findings> {
     let place = Path::new(&known.plan.place);
-    std::fs::metadata(place).map_err(crate::error::io(
-        "find",
-        place,
-        "mount it, or name the directory that it is now with --directory",
-    ))?;
+    std::fs::metadata(place).map_err(crate::error::found("find", place, ErrorCause::NotMounted))?;
     let mut findings = nothing_found(known);
     for worker in 0..known.plan.workers {
         let last = known.last.get(&worker).copied().unwrap_or(0);
@@ -157,7 +154,7 @@ fn read_block(file: &File, offset: u64, plan: &Plan) -> io::Result<Option<BlockS
 pub fn remove(plan: &Plan) -> Result<()> {
     let directory = directory(plan);
     let removed = std::fs::remove_dir_all(&directory);
-    removed.map_err(crate::error::io("remove", &directory, "remove it by hand"))
+    removed.map_err(crate::error::io("remove", &directory))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use iolite_db::{DatabaseUrl, Error as DbError};
+use iolite_db::DatabaseUrl;
 use iolite_model::acknowledged::{Plan, RunKey};
 
 use crate::error::{Error, Result};
@@ -66,7 +66,7 @@ pub fn open(url: &DatabaseUrl, run: RunKey) -> Result<Box<dyn Commits>> {
 
 #[cfg(not(all(feature = "postgres", feature = "mysql")))]
 fn lacking(what: &'static str, remedy: &'static str) -> Error {
-    Error::Database(DbError::Build { what, remedy })
+    Error::Database(iolite_db::Error::Build { what, remedy })
 }
 
 fn table(run: RunKey) -> String {
@@ -181,12 +181,7 @@ impl Sqlite {
 }
 
 fn sqlite_error(doing: &'static str, path: &std::path::Path, error: rusqlite::Error) -> Error {
-    Error::Database(DbError::Engine {
-        doing,
-        place: path.display().to_string(),
-        cause: error.to_string().into(),
-        remedy: "check the directory's free space and permissions",
-    })
+    Error::Database(iolite_db::sqlite::engine(doing, path, error))
 }
 
 impl Commits for Sqlite {
@@ -219,8 +214,7 @@ impl Commits for Sqlite {
             if let Err(error) = std::fs::remove_file(&name)
                 && error.kind() != std::io::ErrorKind::NotFound
             {
-                let remedy = "remove it by hand";
-                return Err(crate::error::io("remove", std::path::Path::new(&name), remedy)(error));
+                return Err(crate::error::io("remove", std::path::Path::new(&name))(error));
             }
         }
         Ok(())

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use iolite_model::{ErrorCause, ErrorOrigin};
+
 /// Result of a step of a durability test.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -10,7 +12,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
-    #[error("could not {doing} {path}: {source}; {remedy}")]
+    #[error("could not {doing} {path}: {source}{}", ErrorCause::appended(.likely))]
     Io {
         /// What was being done.
         doing: &'static str,
@@ -18,18 +20,18 @@ pub enum Error {
         path: PathBuf,
         /// The answer.
         source: io::Error,
-        /// What may help.
-        remedy: &'static str,
+        /// The likely cause, where the answer does not say all there is.
+        likely: Option<ErrorCause>,
     },
     /// The witness can't be reached, or has gone.
-    #[error("the witness at {place}: {source}; {remedy}")]
+    #[error("the witness at {place}: {source}; {likely}")]
     Witness {
         /// Its address.
         place: String,
         /// The answer.
         source: io::Error,
-        /// What may help.
-        remedy: &'static str,
+        /// The likely cause.
+        likely: ErrorCause,
     },
     /// The witness's file is on the storage under test.
     #[error(
@@ -64,10 +66,23 @@ pub enum Error {
 }
 
 /// Makes errors of the operating system ours.
-pub(crate) fn io<'a>(
+pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    move |source| {
+        let likely = ErrorCause::of(&source, ErrorOrigin::Path(path));
+        Error::Io { doing, path: path.to_owned(), source, likely }
+    }
+}
+
+/// The same where what is missing is to be had otherwise than elsewhere.
+pub(crate) fn found(
     doing: &'static str,
-    path: &'a Path,
-    remedy: &'static str,
-) -> impl FnOnce(io::Error) -> Error + 'a {
-    move |source| Error::Io { doing, path: path.to_owned(), source, remedy }
+    path: &Path,
+    missing: ErrorCause,
+) -> impl FnOnce(io::Error) -> Error {
+    move |source| match io(doing, path)(source) {
+        Error::Io { doing, path, source, likely: Some(ErrorCause::Missing) } => {
+            Error::Io { doing, path, source, likely: Some(missing) }
+        }
+        other => other,
+    }
 }

@@ -12,9 +12,6 @@ use crate::error::io as failed;
 use crate::plan::{directory, slot};
 use crate::record::{Identity, fill};
 
-/// Remedy for what may go wrong with the files of a run.
-const LOOK: &str = "check its free space and permissions, and at the kernel's log for errors of the device";
-
 /// Makes the run's directory and files, durable with all that leads to them.
 ///
 /// # Errors
@@ -22,14 +19,14 @@ const LOOK: &str = "check its free space and permissions, and at the kernel's lo
 pub(crate) fn prepare(plan: &Plan) -> Result<()> {
     let directory = directory(plan);
     let made = DirBuilder::new().mode(0o700).create(&directory);
-    made.map_err(failed("create", &directory, "choose an existing directory that you may write to"))?;
+    made.map_err(failed("create", &directory))?;
     for worker in 0..plan.workers {
-        prepare_worker(plan, worker).map_err(failed("lay out", &path(plan, worker), LOOK))?;
+        prepare_worker(plan, worker).map_err(failed("lay out", &path(plan, worker)))?;
     }
     let sync = |directory: &Path| File::open(directory)?.sync_all();
-    sync(&directory).map_err(failed("synchronise", &directory, LOOK))?;
+    sync(&directory).map_err(failed("synchronise", &directory))?;
     let above = Path::new(&plan.place);
-    sync(above).map_err(failed("synchronise", above, LOOK))
+    sync(above).map_err(failed("synchronise", above))
 }
 
 /// A worker's file, or directory of files.
@@ -85,7 +82,7 @@ impl<'a> Writer<'a> {
             Method::Dsync => options.write(true).custom_flags(libc::O_DSYNC),
             Method::Append | Method::Overwrite | Method::Commit => options.write(true),
         };
-        let file = options.open(&path).map_err(failed("open", &path, LOOK))?;
+        let file = options.open(&path).map_err(failed("open", &path))?;
         Ok(Writer { plan, worker, file, block: vec![0; block_size(plan)] })
     }
 
@@ -104,7 +101,7 @@ impl<'a> Writer<'a> {
                 .write_all_at(&self.block, slot * self.plan.block.0)
                 .and_then(|()| self.file.sync_data()),
         };
-        written.map_err(failed("write", &path(self.plan, self.worker), LOOK))
+        written.map_err(failed("write", &path(self.plan, self.worker)))
     }
 
     fn rename(&self, slot: u64) -> io::Result<()> {

@@ -18,7 +18,7 @@ const LARGEST: u64 = 64 << 20;
 pub fn new_key() -> Result<RunKey> {
     let (mut key, source) = ([0; 16], std::path::Path::new("/dev/urandom"));
     let mut read = || std::io::Read::read_exact(&mut std::fs::File::open(source)?, &mut key);
-    read().map_err(crate::error::io("read", source, "mount /dev"))?;
+    read().map_err(crate::error::io("read", source))?;
     Ok(RunKey(key))
 }
 

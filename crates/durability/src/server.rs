@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use iolite_model::ErrorCause;
+
 use crate::error::io as failed;
 use crate::error::{Error, Result};
 use crate::witness::HEADING;
@@ -24,13 +26,11 @@ const LONGEST: u64 = 512;
 /// [`Error::Io`] when notes can't be written, [`Error::Witness`] when connections can't be taken.
 pub fn serve(listener: &TcpListener, path: &Path, token: &str, interrupted: &AtomicBool) -> Result<u64> {
     let create = File::options().write(true).create_new(true).open(path);
-    let mut file =
-        create.map_err(failed("create", path, "choose a new file in a directory that you may write to"))?;
+    let mut file = create.map_err(failed("create", path))?;
     let place = || listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
-    let broken =
-        |source| Error::Witness { place: place(), source, remedy: "start it again, with a new file" };
+    let broken = |source| Error::Witness { place: place(), source, likely: ErrorCause::OtherFailure };
     let Some(client) = accept(listener, token, interrupted).map_err(broken)? else { return Ok(0) };
-    note(client, &mut file, interrupted).map_err(failed("write", path, "free some space on its file system"))
+    note(client, &mut file, interrupted).map_err(failed("write", path))
 }
 
 /// The first client that shows the token.

@@ -10,10 +10,11 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use iolite_model::ErrorCause;
 use iolite_model::acknowledged::Plan;
 
-use crate::error::io as failed;
 use crate::error::{Error, Result};
+use crate::error::{found, io as failed};
 use crate::record::Identity;
 
 /// First line of the notes.
@@ -56,11 +57,7 @@ impl Witness {
     /// [`Error::SamePlace`], [`Error::Io`] for a file that is there already.
     pub fn file(path: &Path, directory: Option<&Path>, same_place: bool) -> Result<Witness> {
         let create = File::options().write(true).create_new(true).open(path);
-        let file = create.map_err(failed(
-            "create",
-            path,
-            "choose a new file in a directory that you may write to",
-        ))?;
+        let file = create.map_err(failed("create", path))?;
         if let (Some(directory), false) = (directory, same_place) {
             let device =
                 |metadata: io::Result<std::fs::Metadata>| metadata.map(|metadata| metadata.dev()).ok();
@@ -81,7 +78,7 @@ impl Witness {
         let unreachable = |source| Error::Witness {
             place: address.to_owned(),
             source,
-            remedy: "start `iolite durability witness` there, and check the address, the token and firewalls",
+            likely: ErrorCause::WitnessUnreachable,
         };
         let connect = || {
             let mut stream = TcpStream::connect(address)?;
@@ -143,7 +140,7 @@ impl Witness {
         written.map_err(|source| Error::Witness {
             place: self.place.clone(),
             source,
-            remedy: "it cannot record further writes, so the run was ended: the recorded writes can be checked",
+            likely: ErrorCause::WitnessLost,
         })
     }
 }
@@ -172,7 +169,7 @@ impl Acknowledged {
 /// [`Error::Io`]; [`Error::Foreign`] for anything else than such notes.
 pub fn read(path: &Path) -> Result<Acknowledged> {
     let foreign = |why: String| Error::Foreign { path: path.to_owned(), why };
-    let bytes = std::fs::read(path).map_err(failed("read", path, "specify the witness's file"))?;
+    let bytes = std::fs::read(path).map_err(found("read", path, ErrorCause::WitnessFile))?;
     let text = String::from_utf8_lossy(&bytes);
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.lines();
@@ -248,7 +245,7 @@ mod tests {
         assert!(matches!(error, Error::SamePlace { .. }) && !path.exists(), "{error}");
         let unused = Witness::file(&path, Some(directory.path()), true).unwrap();
         let error = Witness::file(&path, None, false).unwrap_err().to_string();
-        assert!(error.contains("choose a new file"), "{error}");
+        assert!(error.contains("choose another name"), "{error}");
         drop(unused);
         assert!(!path.exists(), "what holds nothing is removed");
     }

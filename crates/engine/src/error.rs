@@ -3,17 +3,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use iolite_model::{BackendKind, Bytes, Nanos, OpKind};
+use iolite_model::{BackendKind, Bytes, ErrorCause, ErrorOrigin, Nanos, OpKind};
 use iolite_sys::file::Access;
 use iolite_workers::WorkersError;
-
-use crate::cause::{Origin, advice};
 
 /// Why a phase could not run. Each says what, where, the likely cause and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The place for the test files cannot be made.
-    #[error("cannot create a directory for test files in {directory}: {source}{}", advice(.source, Origin::Path(.directory)))]
+    #[error("cannot create a directory for test files in {directory}: {source}{}", ErrorCause::advice(.source, ErrorOrigin::Path(.directory)))]
     Scratch {
         /// Where.
         directory: PathBuf,
@@ -21,7 +19,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// A test file cannot be made or opened.
-    #[error("cannot {action} the test file {path}: {source}{}", advice(.source, Origin::Path(.path)))]
+    #[error("cannot {action} the test file {path}: {source}{}", ErrorCause::advice(.source, ErrorOrigin::Path(.path)))]
     File {
         /// `make`, `open`...
         action: &'static str,
@@ -31,7 +29,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// A test file can't be made or opened past the page cache.
-    #[error("cannot {action} the test file {path} for direct I/O: {source}{}", advice(.source, Origin::Direct(.path)))]
+    #[error("cannot {action} the test file {path} for direct I/O: {source}{}", ErrorCause::advice(.source, ErrorOrigin::Direct(.path)))]
     DirectFile {
         /// `make` or `open`.
         action: &'static str,
@@ -56,7 +54,7 @@ pub enum EngineError {
         block: Bytes,
     },
     /// The back end cannot be had.
-    #[error("the back end {} cannot be started: {source}{}", .backend.name(), advice(.source, Origin::Backend(.backend)))]
+    #[error("the back end {} cannot be started: {source}{}", .backend.name(), ErrorCause::advice(.source, ErrorOrigin::Backend(.backend)))]
     Backend {
         /// Which.
         backend: BackendKind,
@@ -147,7 +145,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// A verification state can't be kept or read.
-    #[error("cannot {action} the verification state {path}: {source}{}", advice(.source, Origin::Path(.path)))]
+    #[error("cannot {action} the verification state {path}: {source}{}", ErrorCause::advice(.source, ErrorOrigin::Path(.path)))]
     State {
         /// `read` or `write`.
         action: &'static str,

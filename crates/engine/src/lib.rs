@@ -5,7 +5,6 @@
 mod admit;
 mod backend;
 mod blank;
-mod cause;
 mod discard;
 mod error;
 mod errors;
@@ -33,7 +32,6 @@ pub use backend::{
     SimDamage, SimFaults, SimImage, SimLatency, SimParameters, SimStall, Splice, Submission, Sync, Threads,
     Truncate, Uring, Vectored,
 };
-pub use cause::{Cause, Origin};
 pub use discard::remove_created;
 pub use error::EngineError;
 pub use guard::{Leftover, Scratch, remove_leftovers};

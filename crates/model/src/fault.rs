@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error_cause::ErrorCause;
 use crate::kind::OpKind;
 use crate::units::Nanos;
 
@@ -52,22 +53,16 @@ impl ErrorClass {
         }
     }
 
-    /// What to do about it.
-    pub const fn remedy(self) -> &'static str {
+    /// What it comes from, with its remedy.
+    pub const fn cause(self) -> ErrorCause {
         match self {
-            ErrorClass::Short => "the target ends before it, or its file system moves less: check its size",
-            ErrorClass::Device => "the storage failed: look at the kernel log (dmesg)",
-            ErrorClass::Space => "free some space, or ask for less of it",
-            ErrorClass::Again => {
-                "wait for free requests: ask for fewer operations at a time, or leave `nowait` out"
-            }
-            ErrorClass::Unsupported => {
-                "its file system or device does not do this: use another back end, or other options"
-            }
-            ErrorClass::Verify => {
-                "the data is not what was written: the kinds of damage say what the storage did (docs/safety.md)"
-            }
-            ErrorClass::Other => "the error says what was refused",
+            ErrorClass::Short => ErrorCause::ShortTransfer,
+            ErrorClass::Device => ErrorCause::Device,
+            ErrorClass::Space => ErrorCause::Full,
+            ErrorClass::Again => ErrorCause::WouldBlock,
+            ErrorClass::Unsupported => ErrorCause::NotSupported,
+            ErrorClass::Verify => ErrorCause::DamagedData,
+            ErrorClass::Other => ErrorCause::OtherFailure,
         }
     }
 

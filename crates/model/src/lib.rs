@@ -13,6 +13,7 @@ mod concluded;
 mod configuration;
 mod database;
 pub mod errno;
+mod error_cause;
 mod event;
 mod fault;
 mod host_limit;
@@ -62,6 +63,7 @@ pub use classic::{
 pub use concluded::{Concluded, Conclusion, real};
 pub use configuration::{Configuration, ConfigurationNote, HostSettings};
 pub use database::{DatabaseFacts, DatabaseUse, Durability, Physical, TimedBy};
+pub use error_cause::{ErrorArea, ErrorCause, ErrorOrigin};
 pub use event::{Event, NullSink, Sink, View};
 pub use fault::{ErrorClass, ErrorTally, KindLimit, OnError, Stuck};
 pub use host_limit::{GeneratorUse, HostLimit};

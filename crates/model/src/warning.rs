@@ -112,7 +112,7 @@ pub enum Warning {
         device: String,
     },
     /// Operations failed.
-    #[error("`{phase}`: {errors} operations failed, the first with: {first}; {}", .class.remedy())]
+    #[error("`{phase}`: {errors} operations failed, the first with: {first}; {}", .class.cause())]
     Errors {
         /// The phase.
         phase: String,

@@ -11,11 +11,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use iolite_db::Error;
-use iolite_model::{Bytes, Durability, Nanos, OpKind};
+use iolite_model::{Bytes, Durability, ErrorCause, Nanos, OpKind};
 use iolite_oltp::ran::{Adapter, Batch, Cycle, NewBlocks, RanGtm, Settings, Timed, Within};
 use tempfile::TempDir;
 
-use common::{Small, go};
+use common::{Small, go, produced};
 
 /// A directory whose database is closed and removed at the end, also of a test that fails.
 struct GtmDirectory(TempDir);
@@ -442,6 +442,7 @@ fn a_killed_session_says_so_and_the_next_goes_on() {
     };
     killer.join().unwrap();
     assert!(error.contains("killed by signal 9"), "{error}");
+    produced(ErrorCause::GtmOther, error);
     drop(session);
 
     let mut session = within(&gtm, 0);
@@ -504,11 +505,28 @@ fn a_full_disk_that_costs_the_journal_is_an_error() {
         }
         assert!(done.len() < 10_000_000, "the disk is full and everything is said to be well");
     };
-    assert!(error.contains("disk is full"), "{error}");
+    produced(ErrorCause::GtmFull, error);
     drop(session);
 
     fs::remove_file(&filler).unwrap();
     gtm.settle().unwrap();
     let mut session = within(&gtm, 0);
     session.perform(&batch(vec![sets]), &mut done).unwrap();
+}
+
+#[test]
+fn a_database_in_use_is_not_purged_and_one_that_lost_a_file_is_named() {
+    if !installed() {
+        return;
+    }
+    let place = GtmDirectory::new();
+    let gtm = place.made(1, 100);
+    let mut session = within(&gtm, 0);
+    session.perform(&batch(vec![Cycle::Sets(vec![1])]), &mut Vec::new()).unwrap();
+    produced(ErrorCause::GtmInUse, place.gtm(Durability::Full).purge().unwrap_err());
+    drop(session);
+    let blocks = "iolite-read.dat";
+    fs::rename(place.0.path().join(blocks), place.0.path().join("elsewhere")).unwrap();
+    produced(ErrorCause::ContentsChanged, gtm.blocks().unwrap_err());
+    fs::rename(place.0.path().join("elsewhere"), place.0.path().join(blocks)).unwrap();
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use iolite_model::RunId;
+use iolite_model::{ErrorCause, RunId};
 use rusqlite::ErrorCode;
 
 /// Why the results database could not be used.
@@ -80,14 +80,14 @@ pub enum Error {
         known: i64,
     },
     /// SQLite refused something.
-    #[error("{doing} the results in {path} failed: {source}; {advice}")]
+    #[error("{doing} the results in {path} failed: {source}; {cause}")]
     Sql {
         /// What was being done, as a participle: `opening`, `storing`.
         doing: &'static str,
         /// The database.
         path: PathBuf,
-        /// The likely cause and its remedy.
-        advice: &'static str,
+        /// The likely cause.
+        cause: ErrorCause,
         /// SQLite's answer.
         source: rusqlite::Error,
     },
@@ -194,13 +194,16 @@ impl Error {
     /// An error of SQLite while `doing` something to the database at `path`.
     pub(crate) fn sql(doing: &'static str, path: &Path, source: rusqlite::Error) -> Error {
         let path = path.to_owned();
+        if matches!(source, rusqlite::Error::SqlInputError { .. }) {
+            return Error::Sql { doing, path, cause: ErrorCause::ResultsQuery, source };
+        }
         match source.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Error::NotADatabase { path },
             // For its -shm file SQLite has no error of its own that says so.
             Some(ErrorCode::SystemIoFailure) if is_full(&path) => {
-                Error::Sql { doing, path, advice: advice(Some(ErrorCode::DiskFull)), source }
+                Error::Sql { doing, path, cause: ErrorCause::ResultsFull, source }
             }
-            code => Error::Sql { doing, path, advice: advice(code), source },
+            code => Error::Sql { doing, path, cause: cause(code), source },
         }
     }
 
@@ -219,30 +222,16 @@ fn is_full(path: &Path) -> bool {
     space.is_ok_and(|space| space.f_bavail.saturating_mul(space.f_frsize) < SHARED)
 }
 
-/// The likely cause and remedy for SQLite's answer.
-fn advice(code: Option<ErrorCode>) -> &'static str {
+/// What SQLite's answer comes from.
+fn cause(code: Option<ErrorCode>) -> ErrorCause {
     match code {
-        Some(ErrorCode::DiskFull) => {
-            "the file system is full: free some space or use --results FILE elsewhere"
-        }
-        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-            "no write permission: correct the permissions, or use --results FILE elsewhere"
-        }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another program has locked it: end that program (see fuser) or use --results FILE elsewhere"
-        }
-        Some(ErrorCode::CannotOpen) => {
-            "the place is missing, a directory, forbidden or read-only: check the path or use --results FILE elsewhere"
-        }
-        Some(ErrorCode::SystemIoFailure) => {
-            "the storage beneath it fails: see the kernel log (dmesg) and use --results FILE elsewhere"
-        }
-        Some(ErrorCode::DatabaseCorrupt) => {
-            "it is damaged: try `sqlite3 FILE .recover`, and use --results FILE elsewhere meanwhile"
-        }
-        Some(ErrorCode::ConstraintViolation) => {
-            "what is stored contradicts what is there, for example a run of the same id; please report it"
-        }
-        _ => "use --results FILE to store elsewhere",
+        Some(ErrorCode::DiskFull) => ErrorCause::ResultsFull,
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => ErrorCause::ResultsNotWritable,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => ErrorCause::ResultsLocked,
+        Some(ErrorCode::CannotOpen) => ErrorCause::ResultsUnopened,
+        Some(ErrorCode::SystemIoFailure) => ErrorCause::ResultsStorage,
+        Some(ErrorCode::DatabaseCorrupt) => ErrorCause::ResultsDamaged,
+        Some(ErrorCode::ConstraintViolation) => ErrorCause::ResultsContradiction,
+        _ => ErrorCause::ResultsOther,
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use iolite_engine::Cause;
+use iolite_model::ErrorCause;
 
 use crate::common::{Loop, Mount, TestDirectory, is_root, skip, stderr};
 use crate::fuse::{Call, Fault, Rule, Volatile};
@@ -17,7 +17,7 @@ fn a_program_that_runs_is_named_as_in_use() {
     let mut running = Command::new(&program).arg("60").spawn().unwrap();
     let text = on(&program.display().to_string(), "").replace("mix = 'read'", "mix = 'write'");
     let before = fs::read(&program).unwrap();
-    is_remedied(Cause::InUse, &mut run(&place, &text));
+    is_remedied(ErrorCause::InUse, &mut run(&place, &text));
     running.kill().unwrap();
     running.wait().unwrap();
     assert!(before == fs::read(&program).unwrap());
@@ -39,7 +39,7 @@ fn a_device_that_fails_while_a_file_is_created_is_named_with_its_remedy() {
     fs::write(&job, text).unwrap();
     let mut command = Command::new(crate::common::IOLITE);
     command.arg("run").arg(job).arg("--directory").arg(&at).arg("--results").arg(place.results());
-    is_remedied(Cause::Device, &mut command);
+    is_remedied(ErrorCause::Device, &mut command);
     assert!(disk.script().struck(0) > 0);
     disk.script().set(Vec::new());
     let _ = session.umount_and_join();
@@ -54,7 +54,7 @@ fn on(path: &str, rest: &str) -> String {
 }
 
 /// What the run prints names the remedy.
-fn is_remedied(cause: Cause, command: &mut Command) {
+fn is_remedied(cause: ErrorCause, command: &mut Command) {
     let output = command.output().unwrap();
     injected("causes of errors", 1);
     ended_by_itself(&output);
@@ -67,13 +67,13 @@ fn is_remedied(cause: Cause, command: &mut Command) {
 fn what_is_not_there_or_is_there_already_is_named_with_its_remedy() {
     let place = TestDirectory::new();
     let missing = place.data().join("missing").display().to_string();
-    is_remedied(Cause::Missing, &mut run(&place, &on(&missing, "")));
+    is_remedied(ErrorCause::Missing, &mut run(&place, &on(&missing, "")));
     let (mine, state) = (place.data().join("mine"), place.data().join("state"));
     fs::write(&mine, vec![0; 1 << 20]).unwrap();
     fs::write(&state, "mine").unwrap();
     let rest = format!("verify = {{ check = 'crc32c', state = '{}' }}", state.display());
     let text = on(&mine.display().to_string(), &rest).replace("mix = 'read'", "mix = 'write'");
-    is_remedied(Cause::Exists, &mut run(&place, &text));
+    is_remedied(ErrorCause::Exists, &mut run(&place, &text));
     assert_eq!(fs::read_to_string(state).unwrap(), "mine");
 }
 
@@ -91,10 +91,10 @@ fn what_is_full_or_read_only_is_named_with_its_remedy() {
         command.arg("run").arg(job).arg("--directory").arg(&small).arg("--results").arg(place.results());
         command
     };
-    is_remedied(Cause::Full, &mut there(&place));
+    is_remedied(ErrorCause::Full, &mut there(&place));
     drop(mount);
     let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "ro", "tmpfs"], &small) else { return };
-    is_remedied(Cause::ReadOnly, &mut there(&place));
+    is_remedied(ErrorCause::ReadOnly, &mut there(&place));
 }
 
 #[test]
@@ -113,11 +113,9 @@ fn what_another_user_owns_is_named_with_its_remedy() {
     let mine = directory.path().join("mine");
     fs::write(&mine, vec![0; 1 << 20]).unwrap();
     fs::set_permissions(&mine, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    for (path, cause) in
-        [(mine.display().to_string(), Cause::NotPermitted), (device.0.clone(), Cause::DeviceNotPermitted)]
-    {
+    let of_nobody = |path: &str| {
         let job = directory.path().join("job.toml");
-        fs::write(&job, on(&path, "")).unwrap();
+        fs::write(&job, on(path, "")).unwrap();
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).arg("run").arg(job);
         command
@@ -125,8 +123,10 @@ fn what_another_user_owns_is_named_with_its_remedy() {
             .args(["--directory", "/tmp"])
             .env("HOME", "/nonexistent")
             .env_remove("XDG_DATA_HOME");
-        is_remedied(cause, &mut command);
-    }
+        command
+    };
+    is_remedied(ErrorCause::NotPermitted, &mut of_nobody(&mine.display().to_string()));
+    is_remedied(ErrorCause::DeviceNotPermitted, &mut of_nobody(&device.0));
 }
 
 #[test]
@@ -138,14 +138,14 @@ fn memory_that_is_not_to_be_had_is_named_with_its_remedy() {
     let text =
         on(&file.display().to_string(), rest).replace("'sync'", "'threads'").replace("'anything'", "'never'");
     let Some(mut limited) = with_memory(&run(&place, &text), 2 << 30) else { return };
-    is_remedied(Cause::Memory, &mut limited);
+    is_remedied(ErrorCause::Memory, &mut limited);
     // Nothing is transferred, but there is a buffer.
     let nothing = |rest: &str| {
         format!("[[tasks]]\n[tasks.io]\nname = 'measured'\nmix = 'read'\nstop.operations = 10\n{rest}\n")
     };
     let large = nothing("block = '1GiB'\nworkers = 2\nconcurrency = 2");
     let Some(mut limited) = with_memory(&run(&place, &large), 2 << 30) else { return };
-    is_remedied(Cause::Memory, &mut limited);
+    is_remedied(ErrorCause::Memory, &mut limited);
 }
 
 /// The same with an address space of so many bytes.
@@ -170,7 +170,7 @@ fn memory_for_operations_in_flight_that_is_not_to_be_had_is_named_with_its_remed
         let Some(mut limited) = with_memory(&run(&place, text), megabytes << 20) else { return };
         let output = limited.output().unwrap();
         let text = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
-        remedied |= output.status.code() == Some(1) && text.contains(Cause::Memory.remedy());
+        remedied |= output.status.code() == Some(1) && text.contains(ErrorCause::Memory.remedy());
     }
     injected("causes of errors", 1);
     assert!(remedied);

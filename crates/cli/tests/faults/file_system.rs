@@ -6,6 +6,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use fuser::BackgroundSession;
+use iolite_model::ErrorCause;
 use serde_json::Value;
 
 use crate::common::{TestDirectory, json, skip, stderr};
@@ -104,6 +105,37 @@ impl Drop for Faulty {
 
 fn writes() -> String {
     format!("mix = 'write'\nstop.operations = {OPERATIONS}")
+}
+
+/// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
+fn produced(cause: ErrorCause, text: &str) {
+    assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+}
+
+/// What is warned of where every tenth write fails so.
+fn warned(fault: Fault) -> Option<String> {
+    let faulty = Faulty::new()?;
+    let document = faulty.document("sync", vec![Rule::new(Call::Write, fault).every(10)], &writes(), 3);
+    injected("causes of errors", 1);
+    Some(document["warnings"].to_string())
+}
+
+#[test]
+fn operations_that_fail_are_warned_of_with_the_remedy_of_their_cause() {
+    let Some(warnings) = warned(Fault::Error(22)) else { return };
+    produced(ErrorCause::NotSupported, &warnings);
+    produced(ErrorCause::OtherFailure, &warned(Fault::Error(1)).unwrap());
+    produced(ErrorCause::WouldBlock, &warned(Fault::Error(11)).unwrap());
+    produced(ErrorCause::ShortTransfer, &warned(Fault::Short).unwrap());
+    let Some(faulty) = Faulty::new() else { return };
+    let verified = "access = 'sequential'\nstop.loops = 1\nverify = { check = 'crc32c', block = '4KiB', ";
+    let (written, rest) = (
+        format!("mix = 'write'\n{verified}after = true }}"),
+        format!("mix = 'read'\n{verified}reads = true, anyone = true }}"),
+    );
+    faulty.run(Vec::new(), &written, 0);
+    let rules = vec![Rule::new(Call::Read, Fault::Corrupt).every(16)];
+    produced(ErrorCause::DamagedData, &faulty.document("sync", rules, &rest, 4)["warnings"].to_string());
 }
 
 /// The errors of a class that were counted.
@@ -221,7 +253,8 @@ fn corruption_is_found_by_verification_unit_by_unit() {
             "mix = 'write'\naccess = 'sequential'\nstop.loops = {loops}\n\
              verify = {{ check = 'crc32c', after = true, block = '4KiB' }}"
         );
-        let phase = faulty.run(vec![Rule::new(call, Fault::Corrupt).every(16)], &rest, 4);
+        let document = faulty.document("sync", vec![Rule::new(call, Fault::Corrupt).every(16)], &rest, 4);
+        let phase = &document["phases"][0];
         injected("flipped bits", faulty.struck(0));
         let verified = &phase["verified"];
         assert_eq!(verified["damage"]["corrupt"], faulty.struck(0), "{call:?}: {verified}");
@@ -255,5 +288,5 @@ fn a_file_system_without_direct_io_is_an_error_with_its_remedy() {
     injected("file systems without O_DIRECT", 1);
     ended_by_itself(&output);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("does not support direct I/O"), "{}", stderr(&output));
+    produced(ErrorCause::NoDirectIo, &stderr(&output));
 }

@@ -6,6 +6,7 @@
 mod causes;
 #[path = "../common/mod.rs"]
 mod common;
+mod databases;
 mod file_system;
 #[path = "../../../durability/tests/fuse/mod.rs"]
 mod fuse;

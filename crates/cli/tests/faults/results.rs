@@ -1,10 +1,14 @@
 //! A results database that can't be used, from the start or from some moment on.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use iolite_model::ErrorCause;
+
 use crate::common::{Mount, TestDirectory, entries, is_root, json, skip, stderr};
+use crate::file_system::Faulty;
+use crate::fuse::{Call, Fault, Rule};
 use crate::{ended_by_itself, injected, nothing_is_lost, run, writes};
 
 #[test]
@@ -135,7 +139,56 @@ fn results_on_a_file_system_that_is_full_from_the_start_are_an_error_that_says_s
     injected("results that can't be used", 1);
     ended_by_itself(&output);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("the file system is full"), "{}", stderr(&output));
+    produced(ErrorCause::ResultsFull, &output);
+}
+
+/// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
+fn produced(cause: ErrorCause, output: &Output) {
+    let text = stderr(output);
+    assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+}
+
+#[test]
+fn results_on_storage_that_fails_are_an_error_with_its_remedy() {
+    let Some(faulty) = Faulty::new() else { return };
+    let (place, at) = (&faulty.place, faulty.directory());
+    faulty.disk.script().set(vec![Rule::new(Call::Write, Fault::Error(5))]);
+    let job = place.root.path().join("job.toml");
+    fs::write(&job, writes("stop.operations = 10")).unwrap();
+    let mut command = std::process::Command::new(crate::common::IOLITE);
+    command.arg("run").arg(job).arg("--directory").arg(place.data());
+    let output = command.arg("--results").arg(at.join("results.db")).arg("--quiet").output().unwrap();
+    injected("results that can't be used", 1);
+    ended_by_itself(&output);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    produced(ErrorCause::ResultsStorage, &output);
+}
+
+#[test]
+fn results_of_another_user_are_an_error_with_its_remedy() {
+    if !is_root() {
+        return skip("another user's files need root to be created").unwrap_or(());
+    }
+    let open = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+    let directory = tempfile::Builder::new().permissions(open(0o755)).tempdir().unwrap();
+    let (program, results) = (directory.path().join("iolite"), directory.path().join("results.db"));
+    fs::copy(crate::common::IOLITE, &program).unwrap();
+    let place = TestDirectory::new();
+    assert!(run(&place, &writes("stop.operations = 10")).status().unwrap().success());
+    fs::copy(place.results(), &results).unwrap();
+    let job = directory.path().join("job.toml");
+    fs::write(&job, writes("stop.operations = 10")).unwrap();
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).arg("run").arg(job);
+    command
+        .args(["--directory", "/tmp", "--quiet"])
+        .arg("--results")
+        .arg(&results)
+        .env("HOME", "/nonexistent");
+    let output = command.current_dir("/tmp").output().unwrap();
+    injected("results that can't be used", 1);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    produced(ErrorCause::ResultsNotWritable, &output);
 }
 
 /// Remounts a file system.

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use iolite_model::ErrorCause;
+
 use super::{ENGINE, engine};
 use crate::error::{Error, Result};
 
@@ -40,7 +42,7 @@ impl Installation {
                     "find GT.M in",
                     &directory,
                     "$gtm_dist names it, and the programs mumps and mupip are not in it".into(),
-                    "correct that variable, or unset it and have the installed version found",
+                    ErrorCause::GtmNotThere,
                 ))
             };
         }
@@ -50,7 +52,7 @@ impl Installation {
                 "find GT.M in",
                 Path::new("/usr/lib"),
                 "it is not installed there, in /opt or in /usr/local/lib, and $gtm_dist is not set".into(),
-                "install it (Debian and Ubuntu: apt install fis-gtm), or have $gtm_dist name its directory",
+                ErrorCause::GtmNotInstalled,
             )
         })
     }
@@ -77,14 +79,7 @@ impl Installation {
     /// What it calls its version, for example `V7.0-005`.
     pub fn version(&self) -> Result<String> {
         let program = self.program("mumps");
-        let failed = |cause| {
-            engine(
-                "run",
-                &program,
-                cause,
-                "check whether this installation works: mumps -run %XCMD 'write $zversion'",
-            )
-        };
+        let failed = |cause| engine("run", &program, cause, ErrorCause::GtmBroken);
         let mut command = Command::new(&program);
         self.surround(&mut command);
         let output = command

@@ -6,6 +6,8 @@ pub mod process;
 
 use std::path::Path;
 
+use iolite_model::ErrorCause;
+
 use crate::error::Error;
 pub use install::Installation;
 pub use process::Process;
@@ -14,16 +16,13 @@ pub use process::Process;
 pub const ENGINE: &str = "GT.M";
 /// GT.M's global directory: which global is in which file.
 pub const DIRECTORY: &str = "iolite.gld";
-/// What helps against most failures of GT.M's.
-pub const REMEDY: &str = "see the system log (journalctl, syslog), where GT.M reports details; after a killed process, the \
- database is recovered at its next use";
 
 /// A failure of GT.M's.
 pub fn engine(
     doing: &'static str,
     place: &Path,
     cause: Box<dyn std::error::Error + Send + Sync>,
-    remedy: &'static str,
+    likely: ErrorCause,
 ) -> Error {
-    Error::Engine { doing, place: place.display().to_string(), cause, remedy }
+    Error::engine(doing, place.display(), cause, likely)
 }

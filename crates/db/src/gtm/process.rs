@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use iolite_model::ErrorCause;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::engine;
 use super::install::Installation;
-use super::{REMEDY, engine};
 use crate::error::{Error, Result};
 
 /// How long a command may take. GT.M waits for as much as a minute and a half where a process died with one of its locks.
@@ -78,7 +79,7 @@ impl Process {
     /// Has a command done and returns what it answers; `None` in place of an error it reported, with that error's text.
     pub fn ask(&mut self, doing: &'static str, command: &str) -> Result<String> {
         let line = self.converse(command.as_bytes(), |_| {})?;
-        line.map_err(|cause| engine(doing, &self.directory, cause.into(), REMEDY))
+        line.map_err(|cause| engine(doing, &self.directory, cause.into(), ErrorCause::GtmOther))
     }
 
     /// Has a command done; `each` sees the lines before the last. The inner error is one that the routine reported, after which
@@ -137,8 +138,7 @@ impl Process {
                 Ok(0) => {
                     let _ = self.child.kill();
                     let cause = format!("process {} has not answered for minutes", self.id());
-                    let remedy = "see the system log (journalctl, syslog), where GT.M reports why it waits";
-                    return Err(engine("ask GT.M in", &self.directory, cause.into(), remedy));
+                    return Err(engine("ask GT.M in", &self.directory, cause.into(), ErrorCause::GtmOther));
                 }
                 Ok(_) => return Ok(()),
                 Err(rustix::io::Errno::INTR) => {}
@@ -163,7 +163,7 @@ impl Process {
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         let cause =
             format!("process {} {status}{}{words}", self.id(), if words.is_empty() { "" } else { ": " });
-        engine("go on with GT.M in", &self.directory, cause.into(), REMEDY)
+        engine("go on with GT.M in", &self.directory, cause.into(), ErrorCause::GtmOther)
     }
 }
 
@@ -237,7 +237,7 @@ fn any_zombie() -> bool {
 }
 
 fn failed(directory: &Path, cause: Box<dyn std::error::Error + Send + Sync>) -> Error {
-    engine("run GT.M in", directory, cause, "check the installation and $gtm_dist")
+    engine("run GT.M in", directory, cause, ErrorCause::GtmBroken)
 }
 
 fn ended_by(status: ExitStatus) -> String {

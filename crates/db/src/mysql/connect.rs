@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::mysql::rows::Rows;
+use iolite_model::ErrorCause;
 use mysql::prelude::Queryable;
 use mysql::{ClientIdentity, Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
@@ -70,7 +71,14 @@ impl Target {
             return Err(refused("has a parameter that is neither `socket` nor one of TLS"));
         }
         let authority = rest.split(['/', '?']).next().unwrap_or_default();
-        let opts = Opts::from_url(&format!("mysql://{rest}")).map_err(|_| refused("cannot be read"))?;
+        // The driver wants a host. One that is not there comes from the file, or is this one.
+        let (login, host) = authority.rsplit_once('@').map_or(("", authority), |(login, host)| (login, host));
+        let whole = match host.is_empty() {
+            true if login.is_empty() => format!("mysql://localhost{rest}"),
+            true => format!("mysql://{login}@localhost{}", &rest[authority.len()..]),
+            false => format!("mysql://{rest}"),
+        };
+        let opts = Opts::from_url(&whole).map_err(|_| refused("cannot be read"))?;
         let opts: Opts = option_file::complete(opts, authority, settings, &mut tls)?.into();
         let schema = opts.get_db_name().unwrap_or_default().to_owned();
         if schema.is_empty() {
@@ -152,23 +160,21 @@ impl Target {
     /// The server's (or the way's) refusal, with what usually helps.
     pub fn refusal(&self, doing: &'static str, error: mysql::Error) -> Error {
         let denied = code(&error) == Some(1045);
-        let (cause, mut remedy) = explain(error);
+        let (cause, mut likely) = explain(error);
         if denied && self.opts.get_socket().is_none() && self.opts.get_ssl_opts().is_none() {
-            remedy = UNENCRYPTED;
+            likely = ErrorCause::MyUnencrypted;
         }
-        Error::Engine { doing, place: self.place.clone(), cause: cause.into(), remedy }
+        Error::engine(doing, &self.place, cause, likely)
     }
 
     /// The same for an error that a procedure of ours handed back.
     pub fn returned(&self, doing: &'static str, code: u16, message: &str) -> Error {
-        let cause = format!("ERROR {code}: {message}");
-        Error::Engine { doing, place: self.place.clone(), cause: cause.into(), remedy: remedy(code, message) }
+        Error::engine(doing, &self.place, format!("ERROR {code}: {message}"), likely(code, message))
     }
 
     /// Something else that is wrong with the database's contents.
     pub fn damaged(&self, doing: &'static str, cause: String) -> Error {
-        let remedy = "its contents were changed since setup: purge the database and create it again";
-        Error::Engine { doing, place: self.place.clone(), cause: cause.into(), remedy }
+        Error::engine(doing, &self.place, cause, ErrorCause::ContentsChanged)
     }
 }
 
@@ -212,91 +218,56 @@ pub fn code(error: &mysql::Error) -> Option<u16> {
     }
 }
 
-fn explain(error: mysql::Error) -> (String, &'static str) {
-    match error {
-        mysql::Error::MySqlError(error) => (error.to_string(), remedy(error.code, &error.message)),
-        error if tls::remedy(&error.to_string()).is_some() => {
-            let text = error.to_string();
-            let remedy = tls::remedy(&text).unwrap_or_default();
-            (text, remedy)
-        }
-        mysql::Error::DriverError(error @ DriverError::TlsNotSupported) => (
-            error.to_string(),
-            "the server has no TLS: use sslmode=prefer or disable, or give it a certificate (ssl_cert, ssl_key)",
-        ),
-        error if error.to_string().contains("lookup address") => {
-            (error.to_string(), "no host of that name is known here: correct the URL")
-        }
-        mysql::Error::IoError(error) => (
-            error.to_string(),
-            "the server is not running or not reachable: check its socket or host and port, and its error log",
-        ),
-        mysql::Error::CodecError(error) if error.to_string().contains("max_allowed_packet") => {
-            (error.to_string(), TOO_LARGE)
-        }
-        mysql::Error::CodecError(error) => (
-            error.to_string(),
-            "the connection was lost: check that the server is running, and its error log",
-        ),
-        mysql::Error::DriverError(error @ mysql::DriverError::CouldNotConnect(_)) => {
-            (error.to_string(), "check that the server runs, its socket or host and port, and its error log")
-        }
-        mysql::Error::DriverError(error) => {
-            (error.to_string(), "check that it is a MariaDB or MySQL server, and its error log")
-        }
-        error => (error.to_string(), "see the server's error log"),
+/// The error's text, and what it most likely comes from.
+fn explain(error: mysql::Error) -> (String, ErrorCause) {
+    let text = error.to_string();
+    let likely = match &error {
+        mysql::Error::MySqlError(error) => likely(error.code, &error.message),
+        _ if tls::cause(&text).is_some() => tls::cause(&text).unwrap_or(ErrorCause::TlsHandshake),
+        mysql::Error::DriverError(DriverError::TlsNotSupported) => ErrorCause::TlsNotOffered,
+        _ if text.contains("lookup address") => ErrorCause::HostUnknown,
+        mysql::Error::IoError(error) => unreached(error.kind()),
+        mysql::Error::CodecError(_) if text.contains("max_allowed_packet") => ErrorCause::MyPacket,
+        mysql::Error::CodecError(_) => ErrorCause::ServerGone,
+        mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, _, kind)))) => unreached(*kind),
+        mysql::Error::DriverError(DriverError::ConnectTimeout) => ErrorCause::HostSilent,
+        _ => ErrorCause::MyOther,
+    };
+    (text, likely)
+}
+
+/// Why there is no connection, or no more.
+fn unreached(kind: std::io::ErrorKind) -> ErrorCause {
+    match kind {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => ErrorCause::NoServer,
+        std::io::ErrorKind::PermissionDenied => ErrorCause::SocketClosed,
+        std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => ErrorCause::HostSilent,
+        _ => ErrorCause::ServerGone,
     }
 }
 
-/// What helps where access is denied to a connection without TLS: MariaDB has no other words for that.
-const UNENCRYPTED: &str = "the connection was not encrypted, and a server or an account that requires TLS refuses it in these \
-                           words: use sslmode=require; otherwise check the user and the password";
-
-/// What helps where a message is larger than the server takes.
-const TOO_LARGE: &str = "raise the server's max_allowed_packet";
-
 /// By the numbers of MariaDB's and MySQL's error reference, which agree here.
-fn remedy(code: u16, message: &str) -> &'static str {
+fn likely(code: u16, message: &str) -> ErrorCause {
     match code {
-        1045 | 1698 | 1524 => {
-            "check the user and the password (URL or ~/.my.cnf); an account declared with REQUIRE X509 is refused in the same \
-             words without sslcert and sslkey"
-        }
-        // ER_SECURE_TRANSPORT_REQUIRED in MySQL and in MariaDB.
-        3159 | 4166 => {
-            "the server accepts only encrypted connections: use sslmode=require, or a socket on the same host"
-        }
-        1049 => "create that database in the server (CREATE DATABASE), or name another in the URL",
-        1044 | 1142 | 1143 | 1227 | 1370 | 1410 => {
-            "the user lacks a privilege: GRANT ALL ON the database TO the user, and for counters and flushing \
-             GRANT PROCESS, RELOAD ON *.* TO the user"
-        }
+        1045 | 1698 | 1524 => ErrorCause::MyLogin,
+        // ER_SECURE_TRANSPORT_REQUIRED of MySQL.
+        3159 => ErrorCause::MyUnencrypted,
+        1049 => ErrorCause::MyNoDatabase,
+        1044 | 1142 | 1143 | 1227 | 1370 | 1410 => ErrorCause::MyPrivilege,
         // Below 1000: of the library beneath the server (EE_WRITE, EE_CANT_CHSIZE, EE_DISK_FULL).
-        3 | 14 | 20 | 1021 | 1026 | 1030 | 1114 => {
-            "the server's file system is probably full: free some space or create a smaller database"
-        }
-        1040 | 1203 | 1226 => {
-            "raise the server's max_connections (or the user's limit), or start fewer workers"
-        }
-        1053 | 1927 | 1317 => {
-            "the server was stopped or this connection was killed: see its error log, and run again"
-        }
-        1205 | 1213 => "another session has locked the rows: end it, and run again",
-        1290 if !message.contains("read-only") => {
-            "an option of the server forbids this: change the option, or use another server"
-        }
-        1290 | 1792 | 1836 => "the server is read-only (read_only): use another server",
-        1153 => TOO_LARGE,
-        1129 => "execute FLUSH HOSTS in the server",
-        1130 => "the server does not let this host connect: grant the user access from it",
-        1146 => {
-            "a table of ours is missing: make the globals anew (create-globals --replace), or purge and set up again"
-        }
-        1305 | 1318 => {
-            "a procedure is missing or was created by another version of iolite: purge the database and create it again"
-        }
-        1286 | 1289 => "the server was started without InnoDB: choose another server",
-        _ => "see the server's error log",
+        3 | 14 | 20 | 1021 | 1026 | 1030 | 1114 => ErrorCause::MyFull,
+        1040 | 1203 | 1226 => ErrorCause::MyConnections,
+        1053 | 1927 | 1317 => ErrorCause::MyStopped,
+        1205 | 1213 => ErrorCause::MyLocked,
+        1290 if !message.contains("read-only") => ErrorCause::MyOption,
+        1290 | 1792 | 1836 => ErrorCause::MyReadOnly,
+        1153 => ErrorCause::MyPacket,
+        1129 | 1130 => ErrorCause::MyHostRefused,
+        1146 => ErrorCause::MyTableMissing,
+        1305 | 1318 => ErrorCause::MyProcedureMissing,
+        // InnoDB, or LOAD DATA LOCAL (MySQL 3948, MariaDB 4166), is switched off.
+        1148 | 1286 | 1289 | 3948 | 4166 => ErrorCause::MyOption,
+        _ => ErrorCause::MyOther,
     }
 }
 
@@ -315,6 +286,7 @@ mod tests {
         assert!(!required.unencrypted && required.opts.get_ssl_opts().is_some());
         assert!(target("?sslmode=verify-ca").unwrap_err().to_string().contains("sslrootcert=FILE"));
         let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "-----BEGIN CERTIFICATE-----").unwrap();
         let full = target(&format!("?sslmode=verify-full&sslrootcert={}", file.path().display())).unwrap();
         let tls = full.opts.get_ssl_opts().unwrap();
         assert!(!tls.accept_invalid_certs() && !tls.skip_domain_validation());

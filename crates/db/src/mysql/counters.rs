@@ -176,12 +176,7 @@ fn forget(directory: &Path) -> Result<()> {
         }
         // Another user's files may not be opened: then they stay cached, as the results will show.
         let Ok(file) = std::fs::File::open(&path) else { continue };
-        let failed = |source: rustix::io::Errno| Error::Io {
-            doing: "drop the page cache of",
-            path: path.clone(),
-            source: source.into(),
-            remedy: "see the kernel log (dmesg)",
-        };
+        let failed = |e: rustix::io::Errno| Error::io("drop the page cache of", &path, e.into());
         rustix::fs::fsync(&file).map_err(failed)?;
         rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).map_err(failed)?;
     }

@@ -2,6 +2,8 @@
 //!
 //! Source: MariaDB's knowledge base, "Configuring MariaDB with Option Files"; MySQL's manual, 6.2.2.2.
 
+use std::os::unix::fs::PermissionsExt;
+
 use mysql::{Opts, OptsBuilder};
 
 use crate::error::{Error, Result};
@@ -11,11 +13,42 @@ use crate::tls::TlsSettings;
 /// The sections that clients read.
 const SECTIONS: [&str; 5] = ["client", "client-server", "client-mariadb", "mysql", "mariadb-client"];
 
-/// The user's own settings; none without the file.
+/// The user's file, where there is one.
+enum OptionFile {
+    Text(String),
+    /// Why it is not used.
+    Unused(String),
+}
+
+/// The user's own settings; none without the file, or where it is not used.
 pub(super) fn settings() -> Vec<(String, String)> {
-    let Some(home) = std::env::var_os("HOME") else { return Vec::new() };
-    let text = std::fs::read_to_string(std::path::Path::new(&home).join(".my.cnf")).unwrap_or_default();
-    ini::settings(&text, &SECTIONS)
+    match own_file() {
+        Some(OptionFile::Text(text)) => ini::settings(&text, &SECTIONS),
+        _ => Vec::new(),
+    }
+}
+
+/// Why the user's file is not used, where it is there.
+pub(crate) fn caveat() -> Option<String> {
+    match own_file() {
+        Some(OptionFile::Unused(why)) => Some(why),
+        _ => None,
+    }
+}
+
+/// `~/.my.cnf`. As with the servers' own clients, one that everybody may write to is not used.
+fn own_file() -> Option<OptionFile> {
+    let path = std::path::Path::new(&std::env::var_os("HOME")?).join(".my.cnf");
+    let shown = path.display();
+    if std::fs::metadata(&path).ok()?.permissions().mode() & 0o002 != 0 {
+        let why =
+            format!("the option file {shown} is not used: everybody may write to it (chmod 0600 {shown})");
+        return Some(OptionFile::Unused(why));
+    }
+    Some(match std::fs::read_to_string(&path) {
+        Ok(text) => OptionFile::Text(text),
+        Err(error) => OptionFile::Unused(format!("the option file {shown} is not used: {error}")),
+    })
 }
 
 /// Completes what a URL with this authority (`USER:PASSWORD@HOST:PORT`) leaves out. As with the clients, what stands later in the

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use iolite_model::Bytes;
+use iolite_model::{Bytes, ErrorCause};
 use mysql::{Conn, OptsBuilder};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
@@ -75,7 +75,7 @@ pub fn start(directory: &Path, options: &Options) -> Result<Started> {
         return Err(place.failed(
             "start a server in",
             format!("one runs there already, process {pid}"),
-            STOP_FIRST,
+            ErrorCause::PrivateRunning,
         ));
     }
     place.refuse_other_page(options.page)?;
@@ -119,7 +119,7 @@ pub fn running(directory: &Path) -> Result<Option<Started>> {
     let Some(pid) = place.running() else { return Ok(None) };
     let secret = place.password().ok_or_else(|| {
         let why = format!("a server is running there as process {pid}, but its password cannot be read");
-        place.failed("reach the server in", why, "run as the user who has started it")
+        place.failed("reach the server in", why, ErrorCause::NotPermitted)
     })?;
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let port = String::from_utf8_lossy(&arguments)
@@ -137,11 +137,11 @@ pub fn stop(directory: &Path) -> Result<()> {
     let _held = directory.exists().then(|| private::hold(directory)).transpose()?;
     let Some(pid) = place.running() else {
         let why = "none runs there".to_owned();
-        return Err(place.failed("stop the server in", why, "nothing needs to be done"));
+        return Err(place.failed("stop the server in", why, ErrorCause::PrivateNotRunning));
     };
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let process = process.ok_or_else(|| {
-        place.failed("stop the server in", format!("its process is {pid}"), "see the file `pid` there")
+        place.failed("stop the server in", format!("its process is {pid}"), ErrorCause::PrivateLog)
     })?;
     kill_process(process, Signal::TERM).map_err(|e| place.io("stop the server in", e.into()))?;
     let deadline = Instant::now() + PATIENCE;
@@ -150,7 +150,7 @@ pub fn stop(directory: &Path) -> Result<()> {
         let _ = waitpid(Some(process), WaitOptions::NOHANG);
         if Instant::now() > deadline {
             let why = format!("process {pid} still runs after {} s", PATIENCE.as_secs());
-            return Err(place.failed("stop the server in", why, "see its log, the file `server.log` there"));
+            return Err(place.failed("stop the server in", why, ErrorCause::PrivateLog));
         }
         std::thread::sleep(LOOK_AGAIN);
     }
@@ -161,8 +161,6 @@ const LACKING: Error = Error::Build {
     what: "start a private MariaDB: its programs mariadbd and mariadb-install-db are not installed",
     remedy: "install the package mariadb-server, or name a server that runs by its URL",
 };
-const STOP_FIRST: &str = "stop that one first (iolite db stop), or choose another directory";
-const SEE_LOG: &str = "see the end of its log, the file `server.log` there";
 
 /// Whom the server runs as when we are root, as which it refuses to run.
 struct Unprivileged {
@@ -202,7 +200,7 @@ impl ServerDirectory {
         let place = ServerDirectory { directory: absolute };
         if place.socket().as_os_str().len() >= SOCKET_PATH {
             let why = format!("the path of its socket would be longer than {SOCKET_PATH} bytes");
-            return Err(place.failed("start a server in", why, "choose a directory with a shorter path"));
+            return Err(place.failed("start a server in", why, ErrorCause::LongPath));
         }
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place.directory);
         made.map_err(|e| place.io("create", e))?;
@@ -226,12 +224,11 @@ impl ServerDirectory {
     }
 
     fn io(&self, doing: &'static str, source: std::io::Error) -> Error {
-        let remedy = "check the permissions of the directory and of those above it, and the free space";
-        Error::Io { doing, path: self.directory.clone(), source, remedy }
+        Error::io(doing, &self.directory, source)
     }
 
-    fn failed(&self, doing: &'static str, why: String, remedy: &'static str) -> Error {
-        Error::Engine { doing, place: self.directory.display().to_string(), cause: why.into(), remedy }
+    fn failed(&self, doing: &'static str, why: String, likely: ErrorCause) -> Error {
+        Error::engine(doing, self.directory.display(), why, likely)
     }
 
     fn log(&self) -> Result<File> {
@@ -273,8 +270,7 @@ impl ServerDirectory {
         match asked {
             Some(Bytes(asked)) if self.password().is_some() && asked != there => {
                 let why = format!("its data has pages of {}", Bytes(there));
-                let remedy = "leave out --block-size, or choose another directory";
-                Err(self.failed("start a server with that block size in", why, remedy))
+                Err(self.failed("start a server with that block size in", why, ErrorCause::PrivateBlockSize))
             }
             _ => Ok(()),
         }
@@ -294,7 +290,7 @@ impl ServerDirectory {
             }
             Some(page) => {
                 let why = format!("InnoDB has no pages of {page}");
-                Err(self.failed("create a server in", why, "specify a block size of 4, 8, 16, 32 or 64 KiB"))
+                Err(self.failed("create a server in", why, ErrorCause::PrivateNoSuchBlockSize))
             }
             // Of an attempt that was interrupted.
             None => match fs::remove_file(path) {
@@ -347,7 +343,7 @@ impl ServerDirectory {
         let status = command.status().map_err(|e| self.io("run mariadb-install-db in", e))?;
         if !status.success() {
             let why = format!("mariadb-install-db ended with {status}: {}", self.log_says());
-            return Err(self.failed("create the tables of a server in", why, SEE_LOG));
+            return Err(self.failed("create the tables of a server in", why, ErrorCause::PrivateLog));
         }
         let mut secret = String::new();
         for seed in 0..2 {
@@ -413,7 +409,7 @@ impl ServerDirectory {
             }
             if let Ok(Some(status)) = child.try_wait() {
                 let why = format!("it ended with {status}: {}", self.log_says());
-                return Err(self.failed("start the server in", why, SEE_LOG));
+                return Err(self.failed("start the server in", why, ErrorCause::PrivateLog));
             }
             if Instant::now() > deadline {
                 let why = format!(
@@ -421,7 +417,7 @@ impl ServerDirectory {
                     PATIENCE.as_secs(),
                     self.log_says()
                 );
-                return Err(self.failed("start the server in", why, SEE_LOG));
+                return Err(self.failed("start the server in", why, ErrorCause::PrivateLog));
             }
             std::thread::sleep(LOOK_AGAIN);
         }

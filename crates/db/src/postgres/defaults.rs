@@ -70,7 +70,7 @@ impl ClientEnvironment<'_> {
             .find(|settings| !settings.is_empty())
             .ok_or_else(|| {
                 Error::Url(format!(
-                    "no service `{name}` in ~/.pg_service.conf, PGSERVICEFILE or {}: correct its name",
+                    "no service `{name}` in ~/.pg_service.conf, PGSERVICEFILE or {}: correct its name, or let this user read the file",
                     SYSTEM_SERVICES[0]
                 ))
             })

@@ -3,6 +3,7 @@
 use std::error::Error as _;
 use std::io;
 
+use iolite_model::ErrorCause;
 use postgres::error::{DbError, SqlState};
 
 use crate::error::Error;
@@ -10,8 +11,7 @@ use crate::tls;
 
 /// A failure in the form that the whole program reports.
 pub(crate) fn failed(doing: &'static str, place: &str, error: postgres::Error) -> Error {
-    let remedy = remedy(&error);
-    Error::Engine { doing, place: place.to_owned(), cause: described(&error).into(), remedy }
+    Error::engine(doing, place, described(&error), likely(&error))
 }
 
 /// Whether this is the server's answer of that code.
@@ -49,97 +49,72 @@ pub(super) fn is_handshake(error: &postgres::Error) -> bool {
 /// How the driver words a failed handshake; it has no kind for it.
 const HANDSHAKE: &str = "error performing TLS handshake";
 
-fn remedy(error: &postgres::Error) -> &'static str {
+fn likely(error: &postgres::Error) -> ErrorCause {
     match error.as_db_error() {
-        Some(answer) => access_remedy(answer.message()).unwrap_or_else(|| answer_remedy(answer.code())),
-        None => tls::remedy(&described(error)).unwrap_or_else(|| way_remedy(error)),
+        Some(answer) => of_access(answer.message()).unwrap_or_else(|| of_answer(answer.code())),
+        None => tls::cause(&described(error)).unwrap_or_else(|| of_way(error)),
     }
 }
 
-/// What helps where the server takes this user only over protected connections. It gives the same code as for a wrong password
-/// (28000), and words that have been the same since version 9.5 (auth.c).
-fn access_remedy(message: &str) -> Option<&'static str> {
-    if message.contains("no pg_hba.conf entry") && message.contains("no encryption") {
-        return Some(
-            "the server lets this user in only over TLS, or not from this host: use sslmode=require (or verify-full with \
-             sslrootcert=FILE), or add a line to pg_hba.conf",
-        );
+/// What keeps this user out. The server gives the same code as for a wrong password (28000), and words that have been the same
+/// since version 9.5 (auth.c).
+fn of_access(message: &str) -> Option<ErrorCause> {
+    let refused = message.contains("no pg_hba.conf entry") || message.contains("pg_hba.conf rejects");
+    if refused && message.contains("no encryption") {
+        return Some(ErrorCause::PgTlsRequired);
     }
-    if message.contains("no pg_hba.conf entry") {
-        return Some("the server does not let this user in from this host: add a line to pg_hba.conf");
+    if refused {
+        return Some(ErrorCause::PgHostRefused);
     }
-    message.contains("valid client certificate").then_some(
-        "the server wants a certificate of the client: add sslcert=FILE and sslkey=FILE to the URL",
-    )
+    // An account whose certificate is for somebody else is refused in these words.
+    if message.contains("certificate authentication failed") {
+        return Some(ErrorCause::ClientCertificateRefused);
+    }
+    message.contains("valid client certificate").then_some(ErrorCause::ClientCertificateMissing)
 }
 
-/// What helps when there was no answer.
-fn way_remedy(error: &postgres::Error) -> &'static str {
+/// Why there was no answer.
+fn of_way(error: &postgres::Error) -> ErrorCause {
     let mut source = error.source();
     while let Some(cause) = source {
         if let Some(cause) = cause.downcast_ref::<io::Error>() {
             return match cause.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-                    "no server listens there: start it, or a private one (iolite db start postgres DIR), or correct the URL"
-                }
-                io::ErrorKind::PermissionDenied => {
-                    "the socket's directory is closed to this user: run as another"
-                }
-                io::ErrorKind::TimedOut => "the host does not respond: correct the URL, or check firewalls",
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ErrorCause::NoServer,
+                io::ErrorKind::PermissionDenied => ErrorCause::SocketClosed,
+                io::ErrorKind::TimedOut => ErrorCause::HostSilent,
                 // The standard library has no kind for it that is stable.
-                _ if cause.to_string().contains("lookup address") => {
-                    "no host of that name is known here: correct the URL"
-                }
-                _ => GONE,
+                _ if cause.to_string().contains("lookup address") => ErrorCause::HostUnknown,
+                _ => ErrorCause::ServerGone,
             };
         }
         source = cause.source();
     }
     match error.to_string().as_str() {
-        "invalid configuration" => {
-            "specify the password in the URL (postgres://USER:PASSWORD@HOST/DATABASE) or in the environment as PGPASSWORD"
-        }
-        HANDSHAKE => {
-            "the server does not support TLS, or no common version: use sslmode=prefer or disable, or check its setting ssl"
-        }
-        "timeout waiting for server" => "the host does not respond: correct the URL, or check firewalls",
-        _ => GONE,
+        "invalid configuration" => ErrorCause::PgNoPassword,
+        HANDSHAKE => ErrorCause::TlsNotOffered,
+        "timeout waiting for server" => ErrorCause::HostSilent,
+        _ => ErrorCause::ServerGone,
     }
 }
 
-const GONE: &str = "the server has ended or the connection was lost: see its log and start it again";
-
-/// What helps against an answer of this code.
-fn answer_remedy(state: &SqlState) -> &'static str {
+/// What an answer of this code comes from (PostgreSQL's manual, Appendix A).
+fn of_answer(state: &SqlState) -> ErrorCause {
     match state.code() {
-        "28P01" | "28000" => {
-            "correct the user and the password (in the URL, or PGPASSWORD), or let this user in (pg_hba.conf)"
-        }
-        "3D000" => "create the database (createdb NAME), or name another one in the URL",
-        "55006" => "end the other sessions in that database, and repeat",
-        "42501" | "55000" => "connect as a superuser or as a role that has been granted this",
-        "53100" | "58030" => {
-            "the server's file system is full or failing: free some space, purge, or ask for less"
-        }
-        "53200" => "the server is out of memory: lower its shared_buffers or work_mem, or fewer jobs",
-        "53300" => {
-            "raise max_connections on the server (or this role's: ALTER ROLE ... CONNECTION LIMIT), end other sessions, or run \
-             fewer jobs"
-        }
-        "57014" => {
-            "it was cancelled by a user or a timeout: check statement_timeout of this role and database"
-        }
-        "57P01" | "57P02" | "57P03" => GONE,
-        "58P01" | "0A000" => {
-            "install the server's contributed extensions (package postgresql-contrib) or ask its administrator for them"
-        }
-        "55P03" => "another session is using it: end that one (pg_stat_activity shows it) or wait for it",
-        "25006" => {
-            "this server only reads (a standby, or default_transaction_read_only): measure the primary"
-        }
-        "40P01" | "40001" => "another session works on the same rows: end that one",
-        "2BP01" => "something that iolite did not make depends on it: drop that first",
-        _ => "see the server's log; if it happens again, purge the database and create it again",
+        "28P01" | "28000" => ErrorCause::PgLogin,
+        "3D000" => ErrorCause::PgNoDatabase,
+        "55006" => ErrorCause::PgDatabaseInUse,
+        "42501" | "55000" => ErrorCause::PgPrivilege,
+        "53100" | "58030" => ErrorCause::PgFull,
+        "53200" => ErrorCause::PgMemory,
+        "53300" => ErrorCause::PgConnections,
+        "57014" => ErrorCause::PgCancelled,
+        "57P01" | "57P02" | "57P03" => ErrorCause::ServerGone,
+        "58P01" | "0A000" => ErrorCause::PgNotInstalled,
+        "55P03" => ErrorCause::PgLocked,
+        "25006" => ErrorCause::PgReadOnly,
+        "40P01" | "40001" => ErrorCause::PgConflict,
+        "2BP01" => ErrorCause::PgDependents,
+        _ => ErrorCause::PgOther,
     }
 }
 
@@ -148,11 +123,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_have_remedies_of_their_own() {
-        let general = answer_remedy(&SqlState::from_code("XX000"));
+    fn answers_have_causes_of_their_own() {
         for code in ["28P01", "28000", "3D000", "42501", "53100", "53300", "57P01", "58P01", "55P03", "25006"]
         {
-            assert_ne!(answer_remedy(&SqlState::from_code(code)), general, "{code}");
+            assert_ne!(of_answer(&SqlState::from_code(code)), ErrorCause::PgOther, "{code}");
         }
     }
 }

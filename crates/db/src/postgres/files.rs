@@ -182,12 +182,8 @@ pub fn evict(paths: &[PathBuf]) -> Result<u64> {
     for path in paths.iter().flat_map(|path| parts(path)) {
         let Ok(file) = File::open(&path) else { continue };
         let length = file.metadata().map(|meta| meta.len()).unwrap_or_default();
-        page_cache::evict(&file, 0, length).map_err(|source| Error::Io {
-            doing: "give back the page cache of",
-            path: path.clone(),
-            source,
-            remedy: "see the kernel log (dmesg) for failures of the storage",
-        })?;
+        page_cache::evict(&file, 0, length)
+            .map_err(|e| Error::io("give back the page cache of", &path, e))?;
         evicted += 1;
     }
     Ok(evicted)

@@ -37,6 +37,8 @@ pub struct Build {
     pub block: u64,
     /// Blocks in a file; a table of more has several.
     pub segment: u64,
+    /// Major version.
+    pub major: u32,
 }
 
 impl Build {
@@ -46,10 +48,11 @@ impl Build {
     /// [`Error::Engine`](crate::Error::Engine).
     pub fn ask(target: &Target, client: &mut Client) -> Result<Build> {
         let sql = "SELECT (SELECT setting::bigint FROM pg_settings WHERE name = 'block_size'), \
-                   (SELECT setting::bigint FROM pg_settings WHERE name = 'segment_size')";
+                   (SELECT setting::bigint FROM pg_settings WHERE name = 'segment_size'), \
+                   current_setting('server_version_num')::bigint / 10000";
         let row = client.query_one(sql, &[]).map_err(|e| target.failed("ask the block size of", e))?;
         let positive = |at| row.get::<_, i64>(at).unsigned_abs().max(1);
-        Ok(Build { block: positive(0), segment: positive(1) })
+        Ok(Build { block: positive(0), segment: positive(1), major: positive(2) as u32 })
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use iolite_model::Bytes;
+use iolite_model::{Bytes, ErrorCause};
 
 use super::connect::Target;
 use crate::error::{Error, Result};
@@ -61,7 +61,7 @@ pub fn start(directory: &Path, port: bool) -> Result<Started> {
             "start a server in",
             &directory,
             "one runs there already",
-            "use it, or stop it first (iolite db stop postgres DIR)",
+            ErrorCause::PrivateRunning,
         ));
     }
     if !directory.join("data").exists() {
@@ -75,16 +75,16 @@ pub fn start(directory: &Path, port: bool) -> Result<Started> {
     programs
         .run(&directory, "pg_ctl", &["start", "-w", "-s", "-t", PATIENCE, "-D", "data", "-l", "log"])
         .map_err(|error| match (error, fs::read_to_string(&log)) {
-            (Error::Engine { doing, place, cause, remedy }, Ok(log)) => {
+            (Error::Engine { doing, place, cause, likely }, Ok(log)) => {
                 let lines: Vec<&str> = log.lines().rev().take(5).collect();
                 let last: Vec<&str> = lines.into_iter().rev().collect();
                 let cause = format!("{cause}; its log ends with: {}", last.join(" | ")).into();
-                Error::Engine { doing, place, cause, remedy }
+                Error::Engine { doing, place, cause, likely }
             }
             (error, _) => error,
         })?;
     let pid = programs.pid(&directory).ok_or_else(|| {
-        problem("start a server in", &directory, "it has ended at once", "see the file log there")
+        problem("start a server in", &directory, "it has ended at once", ErrorCause::PrivateLog)
     })?;
     create_database(&directory, port)?;
     Ok(Started { url: url(&directory, port)?, pid, port })
@@ -124,7 +124,7 @@ pub fn stop(directory: &Path) -> Result<()> {
     }
     let _held = private::hold(&real)?;
     if programs.pid(&real).is_none() {
-        return Err(problem("stop the server in", &real, "none runs there", "there is nothing left to stop"));
+        return Err(problem("stop the server in", &real, "none runs there", ErrorCause::PrivateNotRunning));
     }
     programs.run(&real, "pg_ctl", &["stop", "-w", "-s", "-t", PATIENCE, "-m", "fast", "-D", "data"]).map(drop)
 }
@@ -176,8 +176,7 @@ impl Programs {
             _ if arguments.first() == Some(&"stop") => "stop the server in",
             _ => "start a server in",
         };
-        let remedy = "the user postgres (or nobody) must be able to enter all directories above it, and there must be space";
-        Err(problem(doing, directory, &format!("{program}: {said}"), remedy))
+        Err(problem(doing, directory, &format!("{program}: {said}"), ErrorCause::PrivateLog))
     }
 }
 
@@ -246,7 +245,7 @@ fn refuse_long(directory: &Path) -> Result<()> {
     let cause = format!(
         "the path of its socket would have {longest} bytes, and {SOCKET_PATH} is the most there can be"
     );
-    Err(problem("start a server in", directory, &cause, "choose a directory with a shorter name"))
+    Err(problem("start a server in", directory, &cause, ErrorCause::LongPath))
 }
 
 /// The process that a server has noted in its lock file.
@@ -352,17 +351,12 @@ fn socket_url(directory: &Path, port: Option<u16>, database: &str) -> String {
     format!("postgres://{NAME}@/{database}?host={host}&port={}", port.unwrap_or(PORT))
 }
 
-fn problem(doing: &'static str, directory: &Path, cause: &str, remedy: &'static str) -> Error {
-    Error::Engine { doing, place: directory.display().to_string(), cause: cause.to_owned().into(), remedy }
+fn problem(doing: &'static str, directory: &Path, cause: &str, likely: ErrorCause) -> Error {
+    Error::engine(doing, directory.display(), cause, likely)
 }
 
 fn io(doing: &'static str, path: &Path, source: io::Error) -> Error {
-    Error::Io {
-        doing,
-        path: path.into(),
-        source,
-        remedy: "check that this user may do that there, and the free space",
-    }
+    Error::io(doing, path, source)
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ use rustls::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use iolite_model::ErrorCause;
+
 use crate::error::{Error, Result};
 use crate::tls::{TlsMode, TlsSettings};
 
@@ -24,11 +26,8 @@ pub(super) fn connector(settings: &TlsSettings, place: &str) -> Result<Option<Ma
         return Ok(None);
     }
     settings.check()?;
-    let unusable = |cause: Box<dyn std::error::Error + Send + Sync>| Error::Engine {
-        doing: "prepare TLS for",
-        place: place.to_owned(),
-        cause,
-        remedy: "specify certificates and keys in PEM: sslrootcert, sslcert and sslkey",
+    let unusable = |cause: Box<dyn std::error::Error + Send + Sync>| {
+        Error::engine("prepare TLS for", place, cause, ErrorCause::TlsFileInvalid)
     };
     configuration(settings).map(|config| Some(MakeRustlsConnect::new(config))).map_err(unusable)
 }

@@ -9,10 +9,11 @@ pub mod vfs;
 
 use std::ffi::CStr;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use iolite_model::{Bytes, Durability, Physical};
+use iolite_model::{Bytes, Durability, ErrorCause, Physical};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{Error, Result};
@@ -157,7 +158,7 @@ impl Instance for Sqlite {
     fn settle(&self) -> Result<()> {
         let entries = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            entries => entries.map_err(|e| io("list", &self.directory, e, "check its permissions"))?,
+            entries => entries.map_err(|e| Error::io("list", &self.directory, e))?,
         };
         for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
             if path.extension().is_some_and(|extension| extension == "db") && mark(&path)?.is_some() {
@@ -234,9 +235,23 @@ pub fn mark(path: &Path) -> Result<Option<i64>> {
         Ok(APPLICATION_ID) => {
             pragma("user_version").map(Some).map_err(|e| engine("read the header of", path, e))
         }
+        // Cut short, for example. Nobody has it open: the descriptor that is closed here takes no session's locks along.
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+            Ok(mark_in_header(path))
+        }
         // Not a database, or not readable as one: not ours.
         _ => Ok(None),
     }
+}
+
+/// The same from the header of a file that SQLite does not read (the SQLite documentation, "Database File Format", 1.3).
+fn mark_in_header(path: &Path) -> Option<i64> {
+    let mut header = [0; 100];
+    fs::File::open(path).and_then(|mut file| file.read_exact(&mut header)).ok()?;
+    let number = |at: usize| {
+        i64::from(u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
+    };
+    (number(68) == APPLICATION_ID).then(|| number(60))
 }
 
 /// SQLite's error of a code.
@@ -244,25 +259,16 @@ pub fn ffi_error(code: i32) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None)
 }
 
-/// A refusal of the operating system.
-pub fn io(doing: &'static str, path: &Path, source: std::io::Error, remedy: &'static str) -> Error {
-    Error::Io { doing, path: path.into(), source, remedy }
-}
-
 /// SQLite's refusal, with what usually helps.
 pub fn engine(doing: &'static str, path: &Path, error: rusqlite::Error) -> Error {
-    let remedy = match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another process has locked it: end the process or wait for it"
-        }
-        Some(ErrorCode::DiskFull) => "the file system is full: free some space or create a smaller database",
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            "its contents are damaged: purge the database and create it again"
-        }
-        Some(ErrorCode::CannotOpen) => "check its permissions and the limit of open files (ulimit -n)",
-        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => "make the file and its directory writable",
-        Some(ErrorCode::SystemIoFailure) => "the storage failed: see the kernel log (dmesg)",
-        _ => "if it happens again, purge the database and create it again",
+    let likely = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => ErrorCause::SqliteLocked,
+        Some(ErrorCode::DiskFull) => ErrorCause::SqliteFull,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => ErrorCause::SqliteDamaged,
+        Some(ErrorCode::CannotOpen) => ErrorCause::SqliteUnopened,
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => ErrorCause::SqliteNotWritable,
+        Some(ErrorCode::SystemIoFailure) => ErrorCause::SqliteStorage,
+        _ => ErrorCause::SqliteOther,
     };
-    Error::Engine { doing, place: path.display().to_string(), cause: Box::new(error), remedy }
+    Error::engine(doing, path.display(), error, likely)
 }

@@ -11,8 +11,13 @@ pub(crate) struct Stirrer {
 }
 
 impl Stirrer {
-    pub(crate) fn new(seed: u64, tokens: &'static [&'static str]) -> Stirrer {
-        Stirrer { state: seed, tokens }
+    /// The generator of this parser: the same inputs each time, or others with each `IOLITE_FUZZ_SEED`.
+    pub(crate) fn new(parser: u64, tokens: &'static [&'static str]) -> Stirrer {
+        // Zero would stay zero.
+        Stirrer {
+            state: (parser ^ seed().unwrap_or_default().wrapping_mul(0x9e37_79b9_7f4a_7c15)).max(1),
+            tokens,
+        }
     }
 
     pub(crate) fn below(&mut self, bound: usize) -> usize {
@@ -60,11 +65,32 @@ pub(crate) fn fuzz(parser: &str, short: u64, mut one: impl FnMut()) {
     let started = cpu_time();
     let mut inputs = 0;
     while longest.map_or(inputs < short, |longest| cpu_time().saturating_sub(started) < longest) {
+        let named = Named { parser, input: inputs };
         one();
+        drop(named);
         inputs += 1;
     }
     let seconds = cpu_time().saturating_sub(started).as_secs_f64();
     println!("fuzzed: {parser}: {inputs} inputs, {seconds:.1} s of CPU time");
+}
+
+/// Names the input at which a parser stumbled, when its panic passes by.
+struct Named<'a> {
+    parser: &'a str,
+    input: u64,
+}
+
+impl Drop for Named<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let seed = seed().map(|seed| format!(" with IOLITE_FUZZ_SEED={seed}")).unwrap_or_default();
+            println!("stumbled: {}: input {}{seed}", self.parser, self.input);
+        }
+    }
+}
+
+fn seed() -> Option<u64> {
+    std::env::var("IOLITE_FUZZ_SEED").ok()?.parse().ok()
 }
 
 /// CPU time of this thread.

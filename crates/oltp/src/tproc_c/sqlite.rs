@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use iolite_db::sqlite::{APPLICATION_ID, engine, io, mark, synchronous, vfs};
+use iolite_db::sqlite::{APPLICATION_ID, engine, mark, synchronous, vfs};
 use iolite_db::{Error, Instance, Result, Sqlite};
-use iolite_model::Durability;
+use iolite_model::{Durability, ErrorCause};
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params, params_from_iter};
@@ -112,9 +112,11 @@ impl Database for TprocCSqlite {
             self.layout()?;
             return Err(Error::Exists { path: self.path.clone() });
         }
-        OpenOptions::new().write(true).create_new(true).open(&self.path).map_err(|e| {
-            io("create", &self.path, e, "check that the directory exists and may be written to")
-        })?;
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&self.path)
+            .map_err(|e| Error::io("create", &self.path, e))?;
         let mut sql = format!(
             "PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={USER_VERSION}; PRAGMA journal_mode=WAL; \
              BEGIN; CREATE TABLE {CATALOGUE} (name TEXT PRIMARY KEY, value INTEGER NOT NULL);"
@@ -179,8 +181,7 @@ impl Database for TprocCSqlite {
         }
         let beside = COMPANIONS.map(|suffix| PathBuf::from(format!("{}{suffix}", self.path.display())));
         for path in [self.path.clone()].into_iter().chain(beside).filter(|path| path.exists()) {
-            fs::remove_file(&path)
-                .map_err(|e| io("remove", &path, e, "check the directory's permissions"))?;
+            fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))?;
         }
         self.remove_copy()
     }
@@ -329,12 +330,8 @@ impl Statements for SqliteSession {
     }
 
     fn damaged(&self, what: &str) -> Fault {
-        Fault::Error(Error::Engine {
-            doing: "find what belongs to TPROC-C in",
-            place: self.path.display().to_string(),
-            cause: format!("{what} is missing").into(),
-            remedy: "purge the database and build it again",
-        })
+        let (doing, why) = ("find what belongs to TPROC-C in", format!("{what} is missing"));
+        Fault::Error(Error::engine(doing, self.path.display(), why, ErrorCause::ContentsChanged))
     }
 }
 

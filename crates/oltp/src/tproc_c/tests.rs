@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use iolite_db::{DatabaseUrl, Error};
-use iolite_model::{Durability, Ending, Event, Iops, Nanos, OpKind, Sink, Stop, TprocCTask};
+use iolite_model::{Durability, Ending, ErrorCause, Event, Iops, Nanos, OpKind, Sink, Stop, TprocCTask};
 use iolite_sys::clock::Clock;
 use iolite_workers::Control;
 
@@ -233,4 +233,77 @@ fn a_task_for_another_database_is_refused() {
         let refused = run(&database, &wrong, 0, Clock::best(), &Control::default(), &mut Kept::default());
         assert!(refused.is_err(), "{wrong:?}");
     }
+}
+
+/// A database whose transactions are all ended for want of a lock.
+struct Contended(Arc<dyn Database>);
+
+struct NeverFirst(Box<dyn Session>);
+
+impl Session for NeverFirst {
+    fn perform(&mut self, _: &Transaction) -> iolite_db::Result<Done> {
+        Ok(Done::Again)
+    }
+
+    fn be_counted(&mut self) {
+        self.0.be_counted();
+    }
+}
+
+impl Database for Contended {
+    fn instance(&self) -> Arc<dyn iolite_db::Instance> {
+        self.0.instance()
+    }
+
+    fn has_procedures(&self) -> bool {
+        self.0.has_procedures()
+    }
+
+    fn create(&self, layout: Layout) -> iolite_db::Result<()> {
+        self.0.create(layout)
+    }
+
+    fn loader(&self) -> iolite_db::Result<Box<dyn Loader>> {
+        self.0.loader()
+    }
+
+    fn finish(&self) -> iolite_db::Result<()> {
+        self.0.finish()
+    }
+
+    fn layout(&self) -> iolite_db::Result<Layout> {
+        self.0.layout()
+    }
+
+    fn purge(&self) -> iolite_db::Result<()> {
+        self.0.purge()
+    }
+
+    fn settle(&self) -> iolite_db::Result<()> {
+        self.0.settle()
+    }
+
+    fn session(&self, procedures: bool) -> iolite_db::Result<Box<dyn Session>> {
+        Ok(Box::new(NeverFirst(self.0.session(procedures)?)))
+    }
+
+    fn reader(&self) -> iolite_db::Result<Box<dyn Reader>> {
+        self.0.reader()
+    }
+}
+
+/// Checks that an error names the remedy of its cause. docs/errors.md lists each call as the test of that cause.
+fn produced(cause: ErrorCause, error: impl std::fmt::Display) {
+    let text = error.to_string();
+    assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+}
+
+#[test]
+fn transactions_that_never_get_a_lock_end_the_run_with_a_remedy() {
+    let directory = tempfile::tempdir().unwrap();
+    let database: Arc<dyn Database> = Arc::new(Contended(built(directory.path(), 1)));
+    let failed =
+        run(&database, &task(small(1), 1, 10), 0, Clock::best(), &Control::default(), &mut Kept::default());
+    let Err(error) = failed else { panic!("no transaction was committed") };
+    produced(ErrorCause::LocksHeld, error);
 }

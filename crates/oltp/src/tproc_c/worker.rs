@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use iolite_db::Error;
-use iolite_model::{Nanos, OpKind, Outstanding, TprocCTask};
+use iolite_model::{ErrorCause, Nanos, OpKind, Outstanding, TprocCTask};
 use iolite_stats::Completion;
 use iolite_workers::WorkerLane;
 
@@ -181,13 +181,9 @@ impl Worker<'_> {
         }
         let now = self.lane.now();
         self.lane.record_error(kind, now);
-        Err(Error::Engine {
-            doing: "finish a transaction of TPROC-C in",
-            place: "the database".into(),
-            cause: format!("it was ended as a deadlock's victim, or for want of a lock, {REPEATED} times")
-                .into(),
-            remedy: "look for another session that holds locks (iolite waits watch), or use fewer virtual users",
-        })
+        let why = format!("it was ended as a deadlock's victim, or for want of a lock, {REPEATED} times");
+        let doing = "finish a transaction of TPROC-C in";
+        Err(Error::engine(doing, "the database", why, ErrorCause::LocksHeld))
     }
 }
 

@@ -72,3 +72,43 @@ impl Drop for Small {
         }
     }
 }
+
+/// Checks that an error names the remedy of its cause. docs/errors.md lists each call as the test of that cause.
+pub(crate) fn produced(cause: iolite_model::ErrorCause, error: impl std::fmt::Display) {
+    let text = error.to_string();
+    assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+}
+
+/// A port whose host does not respond: the queue of its listener is full, and what else arrives is dropped.
+pub(crate) struct Silent {
+    pub(crate) port: u16,
+    listener: std::process::Child,
+    _queued: Vec<std::net::TcpStream>,
+}
+
+/// `None`, with the reason printed, without Python, whose listeners can have a queue of any length.
+pub(crate) fn silent() -> Option<Silent> {
+    const LISTEN: &str = "import socket, sys\nlistener = socket.socket()\nlistener.bind(('127.0.0.1', 0))\nlistener.listen(0)\n\
+                          print(listener.getsockname()[1], flush=True)\nsys.stdin.read()";
+    let mut python = Command::new("python3");
+    python.args(["-c", LISTEN]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut listener) = python.spawn() else {
+        println!("skipped: a host that does not respond: no python3");
+        return None;
+    };
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(listener.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    let port = line.trim().parse().unwrap();
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    let fill = |_| std::net::TcpStream::connect_timeout(&address, Duration::from_millis(500)).ok();
+    let queued = (0..16).map_while(fill).collect();
+    Some(Silent { port, listener, _queued: queued })
+}
+
+impl Drop for Silent {
+    fn drop(&mut self) {
+        let _ = self.listener.kill();
+        let _ = self.listener.wait();
+    }
+}

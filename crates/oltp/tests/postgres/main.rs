@@ -2,6 +2,7 @@
 #![cfg(feature = "postgres")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod causes;
 #[path = "../common/mod.rs"]
 mod common;
 mod harness;

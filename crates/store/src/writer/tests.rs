@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::sync::Barrier;
 
-use iolite_model::{Ending, ReasonUnit, RunId};
+use iolite_model::{Ending, ErrorCause, ReasonUnit, RunId};
 
 use super::*;
 use crate::synthetic;
@@ -112,6 +112,33 @@ fn an_event_is_there_for_others_promptly() {
     writer.finish().unwrap();
 }
 
+/// Checks that an error names the remedy of its cause. docs/errors.md lists each call as the test of that cause.
+fn produced(cause: ErrorCause, error: impl std::fmt::Display) {
+    let text = error.to_string();
+    assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+}
+
+#[test]
+fn what_sqlite_refuses_has_the_remedy_of_its_cause() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    let store_all = || {
+        let mut writer = Writer::start(&path, |_| ());
+        synthetic::database_run("r", 1, 20).iter().for_each(|event| writer.event(event));
+        writer.finish()
+    };
+    store_all().unwrap();
+    produced(ErrorCause::ResultsContradiction, store_all().unwrap_err());
+    let store = Store::open_to_read(&path).unwrap();
+    produced(ErrorCause::ResultsQuery, store.ask("SELECT nothing_of_this_name FROM run").unwrap_err());
+    produced(ErrorCause::ResultsOther, store.ask("SELECT zeroblob(2000000000)").unwrap_err());
+    drop(store);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[4096..].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    produced(ErrorCause::ResultsDamaged, store_all().unwrap_err());
+}
+
 #[test]
 fn a_place_that_takes_no_database_is_reported_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -144,7 +171,7 @@ fn a_database_locked_for_long_is_reported_once() {
     let path = dir.path().join("results.db");
     let other = Store::open(&path).unwrap();
     other.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-    fails_once(&path, "has locked it");
+    produced(ErrorCause::ResultsLocked, fails_once(&path, "has locked it"));
 }
 
 #[test]
@@ -204,7 +231,7 @@ fn a_file_system_that_may_only_be_read_is_reported_once() {
     let remounted = Command::new("mount").args(["-o", "remount,ro"]).arg(disk.0.path()).status().unwrap();
     assert!(remounted.success());
     fails_once(&path, "read-only");
-    fails_once(&disk.0.path().join("absent.db"), "read-only");
+    produced(ErrorCause::ResultsUnopened, fails_once(&disk.0.path().join("absent.db"), "read-only"));
 }
 
 #[test]
@@ -230,7 +257,7 @@ fn a_full_disk_is_reported_once_and_what_was_stored_before_stays() {
     }
     let dropped = writer.dropped_counter();
     let error = writer.finish().unwrap_err().to_string();
-    assert!(error.contains("full"), "{error}");
+    produced(ErrorCause::ResultsFull, error);
     assert_eq!(reported.lock().unwrap().len(), 1);
     // Room is made by moving the database to where there is some.
     let dir = tempfile::tempdir().unwrap();

@@ -56,7 +56,7 @@ pub type LatencyConclusion = LatencyAnswer<LatencyFailure>;
 pub enum LatencyFailure {
     /// Operations failed.
     #[error(
-        "with {load}, {errors} operations failed, the first with: {first}; {}", .class.remedy()
+        "with {load}, {errors} operations failed, the first with: {first}; {}", .class.cause()
     )]
     Errors {
         /// Load of the try.

@@ -9,7 +9,6 @@ use std::sync::mpsc::{self, Sender};
 use super::super::contract::Progress;
 use super::Gtm;
 use super::files::Catalogue;
-use iolite_db::gtm::engine;
 use iolite_db::{Error, Result};
 
 /// Subscripts counted, or made, per command.
@@ -59,8 +58,7 @@ pub(super) fn run(gtm: &Gtm, ranges: Vec<Range>, unit: u64, progress: &mut Progr
             }
         }
         for thread in threads {
-            let panicked =
-                || engine("fill", &gtm.directory, "a thread of ours ended badly".into(), "report this");
+            let panicked = || unexpected(gtm, "fill", "a thread of ours ended badly");
             thread.join().unwrap_or_else(|_| Err(panicked()))?;
         }
         if cancelled { Err(Error::Cancelled) } else { Ok(()) }
@@ -101,9 +99,7 @@ pub(super) fn count(gtm: &Gtm, catalogue: &Catalogue, progress: &mut Progress<'_
             let answer = process
                 .ask("count the subscripts of", &format!("count {global} {after} {SUBSCRIPTS_AT_ONCE}"))?;
             let (more, last) = answer.split_once(' ').unwrap_or((&answer, ""));
-            count += more.parse::<u64>().map_err(|_| {
-                engine("count the subscripts of", &gtm.directory, answer.clone().into(), "report this")
-            })?;
+            count += more.parse::<u64>().map_err(|_| unexpected(gtm, "count the subscripts of", &answer))?;
             if let ControlFlow::Break(()) = progress(before + count, total) {
                 return Err(Error::Cancelled);
             }
@@ -116,4 +112,9 @@ pub(super) fn count(gtm: &Gtm, catalogue: &Catalogue, progress: &mut Progress<'_
         before += count;
     }
     Ok(counts)
+}
+
+/// What GT.M, or a thread of ours, does not do in any version known.
+fn unexpected(gtm: &Gtm, doing: &'static str, what: &str) -> Error {
+    Error::Unexpected { doing, place: gtm.directory.display().to_string(), cause: what.to_owned() }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::Bytes;
 
-use super::{BLOCK, io};
+use super::BLOCK;
 use iolite_db::{Error, Result};
 
 pub(super) use iolite_db::gtm::DIRECTORY;
@@ -60,7 +60,7 @@ impl Catalogue {
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) if error.kind() == ErrorKind::NotADirectory => return Ok(None),
-            read => read.map_err(|e| io("read", &path, e, "check its permissions"))?,
+            read => read.map_err(|e| Error::io("read", &path, e))?,
         };
         Catalogue::parse(&text).map(Some).ok_or(Error::Foreign { path })
     }
@@ -68,13 +68,12 @@ impl Catalogue {
     /// Writes the first catalogue of `directory`, before anything else is made there.
     pub(super) fn create(directory: &Path) -> Result<()> {
         let path = directory.join(CATALOGUE);
-        let remedy = "check that the directory exists and may be written to";
         let made = OpenOptions::new().write(true).create_new(true).open(&path);
-        let mut file = made.map_err(|e| io("create", &path, e, remedy))?;
+        let mut file = made.map_err(|e| Error::io("create", &path, e))?;
         let text = Catalogue::default().text();
         file.write_all(text.as_bytes())
             .and_then(|()| file.sync_all())
-            .map_err(|e| io("write", &path, e, remedy))?;
+            .map_err(|e| Error::io("write", &path, e))?;
         sync(directory)
     }
 
@@ -85,9 +84,7 @@ impl Catalogue {
             file.write_all(self.text().as_bytes())?;
             file.sync_all()
         });
-        written
-            .and_then(|()| fs::rename(&new, &path))
-            .map_err(|e| io("write", &path, e, "check the free space and the directory's permissions"))?;
+        written.and_then(|()| fs::rename(&new, &path)).map_err(|e| Error::io("write", &path, e))?;
         sync(directory)
     }
 
@@ -149,7 +146,7 @@ pub(super) fn generations(directory: &Path) -> Result<Vec<PathBuf>> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(Vec::new());
         }
-        entries => entries.map_err(|e| io("read", directory, e, "check its permissions"))?,
+        entries => entries.map_err(|e| Error::io("read", directory, e))?,
     };
     let old = |name: &str| {
         let time = name.strip_prefix(JOURNAL).and_then(|rest| rest.strip_prefix('_'));
@@ -165,7 +162,7 @@ pub(super) fn remove(paths: &[PathBuf]) -> Result<()> {
     for path in paths {
         match fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(io("remove", path, error, "check that the directory may be written to"));
+                return Err(Error::io("remove", path, error));
             }
             _ => {}
         }
@@ -177,7 +174,7 @@ pub(super) fn remove(paths: &[PathBuf]) -> Result<()> {
 pub(super) fn sync(directory: &Path) -> Result<()> {
     File::open(directory)
         .and_then(|directory| directory.sync_all())
-        .map_err(|e| io("sync", directory, e, "see the kernel log (dmesg)"))
+        .map_err(|e| Error::io("sync", directory, e))
 }
 
 #[cfg(test)]

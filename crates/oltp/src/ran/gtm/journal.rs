@@ -3,10 +3,11 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 
+use super::Gtm;
 use super::files::{self, Catalogue};
-use super::{Gtm, io};
-use iolite_db::Result;
 use iolite_db::gtm::{engine, process};
+use iolite_db::{Error, Result};
+use iolite_model::ErrorCause;
 
 /// How it is kept. A generation of 4 GiB is the largest GT.M has; its buffer takes many transactions with before-images.
 /// The allocation is a limit up to which GT.M writes without asking for more space, and takes none by itself: with a
@@ -56,7 +57,7 @@ pub(super) fn prepare(gtm: &Gtm, catalogue: &Catalogue) -> Result<()> {
         let Some(new) = end_of_data(gtm)? else { return Ok(()) };
         end = new;
     }
-    let failed = |e| io("prepare", &path, e, "check the free space and its permissions");
+    let failed = |e| Error::io("prepare", &path, e);
     // Appending never overwrites: not even what another process that has just come writes meanwhile.
     let mut file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
@@ -98,15 +99,14 @@ pub(super) fn recover(gtm: &Gtm) -> Result<()> {
         return Ok(());
     }
     if printed.mentions(UNSETTLED) {
-        let remedy = "a process of GT.M's that was killed has not gone yet: wait some seconds, and try again";
-        return Err(engine("close", &gtm.directory, printed.into(), remedy));
+        return Err(engine("close", &gtm.directory, printed.into(), ErrorCause::GtmInUse));
     }
-    let remedy = "purge the database and create it again";
     if !printed.mentions(&["MUUSERECOV"]) {
-        return Err(engine("close", &gtm.directory, printed.into(), remedy));
+        return Err(engine("close", &gtm.directory, printed.into(), ErrorCause::ContentsChanged));
     }
     let recovered = gtm.mupip(&["journal", "-recover", "-backward", files::JOURNAL])?;
-    recovered.map_err(|cause| engine("recover", &gtm.directory, cause.into(), remedy))?;
+    recovered
+        .map_err(|cause| engine("recover", &gtm.directory, cause.into(), ErrorCause::ContentsChanged))?;
     files::remove(&files::generations(&gtm.directory)?)
 }
 

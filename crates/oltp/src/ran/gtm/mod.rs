@@ -18,12 +18,12 @@ mod setup;
 mod wire;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use iolite_model::{Bytes, Durability, Physical};
+use iolite_model::{Bytes, Durability, ErrorCause, Physical};
 
 use iolite_db::gtm::{ENGINE, Installation, Process, engine, process};
 use iolite_db::{Error, Files, Instance, Result};
@@ -114,7 +114,7 @@ impl Gtm {
     /// is dropped: GT.M's administration fails where two do so at once (CRITSEMFAIL).
     fn alone(&self) -> Result<fs::File> {
         let path = self.file(files::CATALOGUE);
-        let failed = |e| io("lock", &path, e, "purge the database and create it again");
+        let failed = |e| Error::io("lock", &path, e);
         let file = fs::File::open(&path).map_err(failed)?;
         let until = Instant::now() + ALONE;
         while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -156,10 +156,8 @@ impl Gtm {
 
     /// The same, where nothing but success will do.
     fn administer(&self, doing: &'static str, arguments: &[&str]) -> Result<String> {
-        self.mupip(arguments)?.map_err(|cause| {
-            let remedy = "end whatever else uses this database (fuser names the processes), and try again";
-            engine(doing, &self.directory, cause.into(), remedy)
-        })
+        self.mupip(arguments)?
+            .map_err(|cause| engine(doing, &self.directory, cause.into(), ErrorCause::GtmInUse))
     }
 }
 
@@ -202,7 +200,7 @@ impl Instance for Gtm {
                 let path = self.file(name);
                 fs::File::open(&path)
                     .and_then(|file| iolite_sys::page_cache::evict(&file, 0, file.metadata()?.len()))
-                    .map_err(|e| io("empty the page cache of", &path, e, "check its permissions"))?;
+                    .map_err(|e| Error::io("empty the page cache of", &path, e))?;
             }
         }
         Ok(())
@@ -222,9 +220,10 @@ impl Instance for Gtm {
             *keeper = None;
         }
         let block = self.catalogue()?.block;
-        counters::physical(&counted?, [block, BLOCK]).ok_or_else(|| {
-            let cause = "$VIEW(\"GVSTAT\") did not respond as in the versions known".into();
-            engine("read the counters of", &self.directory, cause, "report this with GT.M's version")
+        counters::physical(&counted?, [block, BLOCK]).ok_or_else(|| Error::Unexpected {
+            doing: "read the counters of",
+            place: self.directory.display().to_string(),
+            cause: "$VIEW(\"GVSTAT\") did not respond as in the versions known".into(),
         })
     }
 }
@@ -277,7 +276,7 @@ impl Adapter for RanGtm {
         let mut total = 0;
         for name in [files::READ, files::WRITE] {
             let path = self.0.file(name);
-            let meta = fs::metadata(&path).map_err(|e| io("examine", &path, e, "check its permissions"))?;
+            let meta = fs::metadata(&path).map_err(|e| Error::io("examine", &path, e))?;
             total += meta.len();
         }
         Ok(Bytes(total))
@@ -302,7 +301,14 @@ impl Adapter for RanGtm {
     fn blocks(&self) -> Result<u64> {
         let catalogue = self.0.catalogue()?;
         let path = self.0.file(files::READ);
-        fs::metadata(&path).map_err(|e| io("examine", &path, e, "purge the database and create it again"))?;
+        // The catalogue lists it.
+        let lost = Some(ErrorCause::ContentsChanged);
+        fs::metadata(&path).map_err(|source| Error::Io {
+            doing: "examine",
+            path: path.clone(),
+            source,
+            likely: lost,
+        })?;
         Ok(catalogue.blocks.unwrap_or(0))
     }
 
@@ -356,8 +362,4 @@ fn durable_by(durability: Durability) -> &'static str {
             "before-image journal that is synced within about a second; TCOMMIT does not wait (TRANSACTIONID BATCH)"
         }
     }
-}
-
-fn io(doing: &'static str, path: &Path, source: std::io::Error, remedy: &'static str) -> Error {
-    Error::Io { doing, path: path.into(), source, remedy }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use iolite_model::Durability;
+use iolite_model::{Durability, ErrorCause};
 
 use super::super::contract::{Batch, Cycle, Timed, Within};
 use super::files::{self, Catalogue};
 use super::wire::{self, Answers, Header};
 use super::{Gtm, journal};
 use iolite_db::gtm::process::Refused;
-use iolite_db::gtm::{ENGINE, Process, REMEDY, engine};
+use iolite_db::gtm::{ENGINE, Process, engine};
 use iolite_db::{Error, Result};
 
 /// How often journals that GT.M has set aside are looked for.
@@ -104,8 +104,8 @@ impl GtmSession {
         let answer = answer.inspect_err(|_| self.ready.store(false, Ordering::Relaxed))?;
         let failed = |cause: Refused| {
             let full = cause.mentions(&["GBLOFLOW", "NOSPC", "ENO28"]);
-            let remedy = if full { "the disk is full: free some space" } else { REMEDY };
-            engine("work in", &self.directory, cause.into(), remedy)
+            let likely = if full { ErrorCause::GtmFull } else { ErrorCause::GtmOther };
+            engine("work in", &self.directory, cause.into(), likely)
         };
         let answer = answer.map_err(failed)?;
         let (began, rest) = answer.split_once(' ').unwrap_or((&answer, ""));
@@ -124,9 +124,7 @@ impl GtmSession {
 
     fn journal_lost(&self) -> Error {
         let cause = "GT.M has turned the journal off, so that commits are no longer durable".into();
-        let remedy = "most often the disk is full: free some space (the system's log has GT.M's reason), and start the \
-                      next run, which turns it on again";
-        engine("rely on the commits of", &self.directory, cause, remedy)
+        engine("rely on the commits of", &self.directory, cause, ErrorCause::GtmFull)
     }
 
     /// Journals set aside would fill the disk, and nobody needs them: the current one begins with all that was before in
@@ -145,7 +143,7 @@ impl Within for GtmSession {
         let place = self.directory.display().to_string();
         if reads && self.ask("look for the blocks of", "lastblock")? != self.blocks.to_string() {
             let cause = "the last of ^RanReadBlock is not there".into();
-            return Err(engine("read", &self.directory, cause, "purge the database and create it again"));
+            return Err(engine("read", &self.directory, cause, ErrorCause::ContentsChanged));
         }
         if writes {
             if self.subscripts == 0 {

@@ -7,13 +7,13 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
 
-use iolite_model::Bytes;
+use iolite_model::{Bytes, ErrorCause};
 
 use super::super::contract::{NewBlocks, Progress};
 use super::super::layout::{proceed, validate};
 use super::bulk::{self, Range};
 use super::files::{self, Catalogue};
-use super::{BLOCK, Gtm, LONGEST_PATH, io, journal};
+use super::{BLOCK, Gtm, LONGEST_PATH, journal};
 use iolite_db::gtm::{ENGINE, engine, process};
 use iolite_db::space::check_space;
 use iolite_db::{Error, Result};
@@ -57,7 +57,7 @@ pub(super) fn setup(gtm: &Gtm, new: &NewBlocks, progress: &mut Progress<'_>) -> 
     }
     if directory.as_os_str().len() > LONGEST_PATH {
         let cause = format!("its name is longer than {LONGEST_PATH} bytes").into();
-        return Err(engine("use", directory, cause, "choose a directory with a shorter name"));
+        return Err(engine("use", directory, cause, ErrorCause::LongPath));
     }
     check_space(directory, Bytes(file_blocks(blocks) * block + EMPTY * BLOCK))?;
     Catalogue::create(directory)?;
@@ -160,7 +160,7 @@ fn make_files(gtm: &Gtm, (blocks, block): (u64, u64), direct: bool) -> Result<()
         let path = gtm.file(name);
         // GT.M makes them for everybody.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
-            .map_err(|e| io("set the permissions of", &path, e, "look who owns the directory"))?;
+            .map_err(|e| Error::io("set the permissions of", &path, e))?;
     }
     Ok(())
 }
@@ -168,7 +168,7 @@ fn make_files(gtm: &Gtm, (blocks, block): (u64, u64), direct: bool) -> Result<()
 /// Runs the editor of global directories.
 fn edit_directory(gtm: &Gtm, commands: &str) -> Result<()> {
     let failed = |cause: String| {
-        engine("make the global directory of", &gtm.directory, cause.into(), "check the installation of GT.M")
+        engine("make the global directory of", &gtm.directory, cause.into(), ErrorCause::GtmBroken)
     };
     let mut child = process::program(&gtm.installation, "mumps", &gtm.directory)
         .args(["-run", "GDE"])
@@ -197,7 +197,7 @@ fn takes_direct_io(directory: &Path) -> Result<bool> {
     match fs::OpenOptions::new().read(true).custom_flags(flag).open(&path) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(false),
-        Err(error) => Err(io("open", &path, error, "check the directory's permissions")),
+        Err(error) => Err(Error::io("open", &path, error)),
     }
 }
 
@@ -209,8 +209,7 @@ pub(super) fn write_routine(directory: &Path) -> Result<()> {
     }
     // GT.M compares times in seconds to know whether an object is old.
     files::remove(&[directory.join(files::OBJECT)])?;
-    fs::write(&path, ROUTINE)
-        .map_err(|e| io("write", &path, e, "check the free space and the directory's permissions"))
+    fs::write(&path, ROUTINE).map_err(|e| Error::io("write", &path, e))
 }
 
 /// See [`Adapter::add_globals`](super::super::Adapter::add_globals).
@@ -301,8 +300,7 @@ pub(super) fn purge(gtm: &Gtm) -> Result<()> {
         if let Err(printed) = process::once_gone(&[journal::IN_USE], rundown)?
             && printed.mentions(&[journal::IN_USE])
         {
-            let remedy = "end the runs that use it, and purge it then";
-            return Err(engine("purge", &gtm.directory, printed.into(), remedy));
+            return Err(engine("purge", &gtm.directory, printed.into(), ErrorCause::GtmInUse));
         }
     }
     gtm.ready.store(false, Ordering::Relaxed);

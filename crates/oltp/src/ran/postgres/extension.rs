@@ -7,6 +7,7 @@ use super::catalogue::enter;
 use iolite_db::postgres::Target;
 use iolite_db::postgres::failure;
 use iolite_db::{Error, Result};
+use iolite_model::ErrorCause;
 
 /// Reads blocks past the server's buffers.
 pub(super) const PREWARM: &str = "pg_prewarm";
@@ -51,19 +52,13 @@ fn refused(target: &Target, name: &str, error: postgres::Error) -> Error {
     if !failure::is(&error, &SqlState::INSUFFICIENT_PRIVILEGE) {
         return target.failed("create the extension that reads blocks by number in", error);
     }
-    let (doing, remedy) = if name == PREWARM {
-        (
-            "create the extension pg_prewarm in",
-            "let a superuser do it once in this database: CREATE EXTENSION pg_prewarm",
-        )
+    let (doing, likely) = if name == PREWARM {
+        ("create the extension pg_prewarm in", ErrorCause::PgPrewarm)
     } else {
-        (
-            "create the extension pageinspect in",
-            "connect as a superuser: only superusers may read pages through the buffers",
-        )
+        ("create the extension pageinspect in", ErrorCause::PgInspect)
     };
     match target.failed(doing, error) {
-        Error::Engine { doing, place, cause, .. } => Error::Engine { doing, place, cause, remedy },
+        Error::Engine { doing, place, cause, .. } => Error::Engine { doing, place, cause, likely },
         other => other,
     }
 }

@@ -1,6 +1,6 @@
 //! Operations one by one, timed by whoever calls: prepared statements, one way to the server and back each.
 
-use iolite_model::Bytes;
+use iolite_model::{Bytes, ErrorCause};
 use postgres::Statement;
 
 use super::super::contract::Session;
@@ -79,12 +79,9 @@ impl Session for ClientSession {
             .map_err(|e| worker.target.failed("read a block of", e))?
             .get(0);
         if answer != worker.read_answer() {
-            return Err(Error::Engine {
-                doing: "read a block of",
-                place: worker.target.place().to_owned(),
-                cause: format!("block {number} was answered by {answer}").into(),
-                remedy: "purge the database and create it again",
-            });
+            let why = format!("block {number} was answered by {answer}");
+            let (doing, place) = ("read a block of", worker.target.place());
+            return Err(Error::engine(doing, place, why, ErrorCause::ContentsChanged));
         }
         worker.have_read(&[spot]);
         Ok(Bytes(worker.block))
@@ -125,11 +122,10 @@ impl Session for ClientSession {
 
     fn commit(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.open) {
-            return Err(Error::Engine {
+            return Err(Error::Unexpected {
                 doing: "commit in",
                 place: self.worker.target.place().to_owned(),
                 cause: "there is no transaction, or a set has failed in it".into(),
-                remedy: "look for that failure",
             });
         }
         self.command("commit in", "COMMIT")

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use iolite_model::Bytes;
+use iolite_model::{Bytes, ErrorCause};
 use postgres::Client;
 
 use super::super::contract::{NewBlocks, Progress};
@@ -21,6 +21,9 @@ const OVERHEAD: u64 = 92;
 const REPORT: u64 = 512;
 /// Most blocks: the identities of their tables are sent with each batch, and one address holds them all.
 const MAX_BLOCKS: u64 = 1 << 32;
+
+/// The first version that reads several blocks with one call (its release notes, "I/O").
+const COMBINES_READS: u32 = 17;
 
 /// As [`Adapter::setup`](super::super::Adapter::setup).
 pub(super) fn setup(database: &RanPostgres, new: &NewBlocks, progress: &mut Progress<'_>) -> Result<()> {
@@ -55,14 +58,23 @@ pub(super) fn setup(database: &RanPostgres, new: &NewBlocks, progress: &mut Prog
 /// [`Error::BlockSize`] for any but the server's own.
 fn refuse_block_size(build: Build, asked: Option<Bytes>) -> Result<()> {
     let own = Bytes(build.block);
+    let ranges = if build.major < COMBINES_READS {
+        format!("and PostgreSQL {} reads a range of several blocks one by one", build.major)
+    } else {
+        format!(
+            "and PostgreSQL {} combines reads of a range (io_combine_limit) only into its buffers and only of blocks that are not \
+             there, so that a range is not one read of its size",
+            build.major
+        )
+    };
     match asked.filter(|asked| *asked != own) {
         None => Ok(()),
         Some(asked) => Err(Error::BlockSize {
             database: "PostgreSQL",
             asked,
             why: format!(
-                "this server is compiled with blocks of {own} (--with-blocksize), and reads a range of several blocks one by one; to read \
-                 larger blocks, use SQLite (up to 64 KiB), GT.M (up to 60 KiB) or MariaDB (up to 64 KiB), or a fio job"
+                "this server is compiled with blocks of {own} (--with-blocksize), {ranges}; to read larger blocks, use SQLite (up to \
+                 64 KiB), GT.M (up to 60 KiB) or MariaDB (up to 64 KiB), or a fio job"
             ),
         }),
     }
@@ -148,11 +160,10 @@ fn table(
         None => true,
     };
     if odd {
-        return Err(Error::Engine {
+        return Err(Error::Unexpected {
             doing: "fill the blocks to read in",
             place: target.place().to_owned(),
-            cause: format!("{blocks} rows of one block each take {size} bytes").into(),
-            remedy: "this build of PostgreSQL lays out its pages otherwise: report it, with its version",
+            cause: format!("{blocks} rows of one block each take {size} bytes"),
         });
     }
     enter(&mut transaction, "blocks", number, &name, blocks).map_err(failed)?;
@@ -162,14 +173,31 @@ fn table(
 /// What became of a COPY whose connection took no more: the server's own answer, where it comes as one.
 pub(super) fn broken(target: &Target, error: std::io::Error) -> Error {
     let doing = "copy rows into";
-    let place = || target.place().to_owned();
     match error.downcast::<postgres::Error>() {
         Ok(error) => target.failed(doing, error),
-        Err(error) => Error::Engine {
-            doing,
-            place: place(),
-            cause: error.into(),
-            remedy: "see the server's log: it may have ended, or its file system be full",
-        },
+        Err(error) => Error::engine(doing, target.place(), error, ErrorCause::ServerGone),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_block_size_is_refused_with_what_this_version_does() {
+        let refused = |major| {
+            let build = Build { block: 8192, segment: 131_072, major };
+            refuse_block_size(build, Some(Bytes(64 << 10))).unwrap_err().to_string()
+        };
+        assert!(
+            refused(15).contains("PostgreSQL 15 reads a range of several blocks one by one"),
+            "{}",
+            refused(15)
+        );
+        assert!(refused(17).contains("io_combine_limit") && refused(17).contains("17"), "{}", refused(17));
+        let build = Build { block: 8192, segment: 131_072, major: 17 };
+        assert!(
+            refuse_block_size(build, Some(Bytes(8192))).is_ok() && refuse_block_size(build, None).is_ok()
+        );
     }
 }

@@ -14,7 +14,7 @@ use super::super::contract::{NewBlocks, Progress};
 use super::super::layout::{proceed, validate};
 use super::{COMPLETE, GLOBAL_PAGE, PAGE, PAGES, RanSqlite, companions, databases_in};
 use iolite_db::space::check_space;
-use iolite_db::sqlite::{APPLICATION_ID, engine, io, open, vfs};
+use iolite_db::sqlite::{APPLICATION_ID, engine, open, vfs};
 use iolite_db::{Error, Result};
 
 /// Rows of subscripts per transaction.
@@ -99,11 +99,7 @@ pub(super) fn global_size(subscripts: u64) -> Bytes {
 
 /// Makes an empty file, and remembers that it is ours.
 fn make(database: &RanSqlite, path: &Path) -> Result<()> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .map_err(|e| io("create", path, e, "check that the directory exists and may be written to"))?;
+    OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| Error::io("create", path, e))?;
     database.created.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
     Ok(())
 }
@@ -111,7 +107,7 @@ fn make(database: &RanSqlite, path: &Path) -> Result<()> {
 fn sync_directory(directory: &Path) -> Result<()> {
     File::open(directory)
         .and_then(|directory| directory.sync_all())
-        .map_err(|e| io("sync", directory, e, "see the kernel log (dmesg)"))
+        .map_err(|e| Error::io("sync", directory, e))
 }
 
 /// # Errors
@@ -229,7 +225,7 @@ impl Fill<'_> {
             let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
             Ok(())
         };
-        let synced = |e| io("sync", self.path, e, "see the kernel log (dmesg)");
+        let synced = |e| Error::io("sync", self.path, e);
         // Our own descriptor is closed while SQLite holds no lock in this process: see `direct`.
         connection.close().map_err(|(_, e)| self.failed(e))?;
         sync().map_err(synced)?;

@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use iolite_db::sqlite::{engine, ffi_error, io, mark, open, open_unchanged, vfs};
+use iolite_db::sqlite::{engine, ffi_error, mark, open, open_unchanged, vfs};
 use iolite_db::{Error, Instance, Result, Sqlite};
 use iolite_model::{Bytes, Durability};
 use rusqlite::{Connection, OpenFlags};
@@ -192,7 +192,7 @@ impl Adapter for RanSqlite {
     fn size(&self) -> Result<Bytes> {
         let mut total = 0;
         for path in self.existing()? {
-            let meta = fs::metadata(&path).map_err(|e| io("examine", &path, e, "check its permissions"))?;
+            let meta = fs::metadata(&path).map_err(|e| Error::io("examine", &path, e))?;
             total += meta.len();
         }
         Ok(Bytes(total))
@@ -273,7 +273,7 @@ impl RanSqlite {
         for path in files.iter().flat_map(|path| companions(path)) {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(io("remove", &path, error, "check that the directory may be written to"));
+                    return Err(Error::io("remove", &path, error));
                 }
                 _ => {}
             }
@@ -319,7 +319,7 @@ fn companions(path: &Path) -> impl Iterator<Item = PathBuf> {
 fn databases_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(|e| io("list", directory, e, "check its permissions"))?,
+        entries => entries.map_err(|e| Error::io("list", directory, e))?,
     };
     let ours = |name: &str| {
         let number = name.strip_prefix(NAME).and_then(|rest| rest.strip_suffix(".db"));
@@ -343,7 +343,7 @@ fn header(path: &Path) -> Result<Header> {
     let size: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(failed)?;
     let pages = pages.unsigned_abs();
     // A file cut short still has the old count in its header.
-    let length = fs::metadata(path).map_err(|e| io("examine", path, e, "check its permissions"))?.len();
+    let length = fs::metadata(path).map_err(|e| Error::io("examine", path, e))?.len();
     let page = size.unsigned_abs();
     if length < pages.saturating_mul(page) {
         return Err(damaged(path));

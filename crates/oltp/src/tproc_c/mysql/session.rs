@@ -7,6 +7,7 @@ use std::sync::Arc;
 use iolite_db::mysql::Rows;
 use iolite_db::mysql::connect;
 use iolite_db::{Error, Mysql, Result};
+use iolite_model::ErrorCause;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Params, Row, Statement};
 
@@ -202,11 +203,7 @@ impl Statements for MysqlSession {
 
     fn damaged(&self, what: &str) -> Fault {
         let target = self.instance.target();
-        Fault::Error(Error::Engine {
-            doing: "find what belongs to TPROC-C in",
-            place: target.place.clone(),
-            cause: format!("{what} is missing").into(),
-            remedy: "purge the database and build it again",
-        })
+        let (doing, why) = ("find what belongs to TPROC-C in", format!("{what} is missing"));
+        Fault::Error(Error::engine(doing, &target.place, why, ErrorCause::ContentsChanged))
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use iolite_db::postgres::Target;
 use iolite_db::{Error, Instance, Postgres, Result};
-use iolite_model::Durability;
+use iolite_model::{Durability, ErrorCause};
 use postgres::{Client, CopyInWriter};
 
 use super::contract::{Database, Loader, Reader, Session, Table, Value};
@@ -243,12 +243,8 @@ impl PostgresLoader {
         match written {
             Ok(()) => copy.finish().map(drop).map_err(failed)?,
             Err(error) => {
-                return Err(Error::Engine {
-                    doing: "copy rows into",
-                    place: self.target.place().to_owned(),
-                    cause: error.into(),
-                    remedy: "see the server's log: it may have ended, or its file system be full",
-                });
+                let (doing, place) = ("copy rows into", self.target.place());
+                return Err(Error::engine(doing, place, error, ErrorCause::ServerGone));
             }
         }
         self.rows.clear();

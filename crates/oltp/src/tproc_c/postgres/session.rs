@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use iolite_db::postgres::Target;
 use iolite_db::{Error, Result};
-use iolite_model::Durability;
+use iolite_model::{Durability, ErrorCause};
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Row, Statement};
 
@@ -136,12 +136,8 @@ impl Statements for PostgresSession {
     }
 
     fn damaged(&self, what: &str) -> Fault {
-        Fault::Error(Error::Engine {
-            doing: "find what belongs to TPROC-C in",
-            place: self.target.place().to_owned(),
-            cause: format!("{what} is missing").into(),
-            remedy: "purge the database and build it again",
-        })
+        let (doing, why) = ("find what belongs to TPROC-C in", format!("{what} is missing"));
+        Fault::Error(Error::engine(doing, self.target.place(), why, ErrorCause::ContentsChanged))
     }
 }
 

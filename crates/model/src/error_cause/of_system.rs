@@ -1,0 +1,105 @@
+//! Which cause an error of the operating system has.
+
+use std::io;
+use std::path::Path;
+
+use super::table::ErrorCause;
+use crate::backend::BackendKind;
+use crate::errno::{EINVAL, EIO, EMFILE, ENFILE};
+
+/// Where an error came from, as far as its cause depends on it.
+#[derive(Debug, Clone, Copy)]
+pub enum ErrorOrigin<'a> {
+    /// Something at a path.
+    Path(&'a Path),
+    /// The opening of a file with O_DIRECT.
+    Direct(&'a Path),
+    /// The start of a back end.
+    Backend(&'a BackendKind),
+}
+
+impl ErrorCause {
+    /// The cause of an error of the operating system; `None` where its own text says all there is.
+    pub fn of(error: &io::Error, origin: ErrorOrigin<'_>) -> Option<ErrorCause> {
+        match error.raw_os_error() {
+            Some(EMFILE | ENFILE) => return Some(ErrorCause::OpenFiles),
+            Some(EIO) => return Some(ErrorCause::Device),
+            // open(2): the file system does not support O_DIRECT.
+            Some(EINVAL) if matches!(origin, ErrorOrigin::Direct(_)) => return Some(ErrorCause::NoDirectIo),
+            _ => {}
+        }
+        match (error.kind(), origin) {
+            (
+                io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported,
+                ErrorOrigin::Backend(BackendKind::IoUring(_)),
+            ) => Some(ErrorCause::RingDisabled),
+            (io::ErrorKind::PermissionDenied, ErrorOrigin::Path(path) | ErrorOrigin::Direct(path))
+                if path.starts_with("/dev") =>
+            {
+                Some(ErrorCause::DeviceNotPermitted)
+            }
+            (io::ErrorKind::PermissionDenied, ErrorOrigin::Path(_) | ErrorOrigin::Direct(_)) => {
+                Some(ErrorCause::NotPermitted)
+            }
+            (io::ErrorKind::NotFound, ErrorOrigin::Path(_) | ErrorOrigin::Direct(_)) => {
+                Some(ErrorCause::Missing)
+            }
+            (io::ErrorKind::AlreadyExists, _) => Some(ErrorCause::Exists),
+            (io::ErrorKind::ReadOnlyFilesystem, _) => Some(ErrorCause::ReadOnly),
+            (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => Some(ErrorCause::Full),
+            (io::ErrorKind::ResourceBusy | io::ErrorKind::ExecutableFileBusy, _) => Some(ErrorCause::InUse),
+            (io::ErrorKind::OutOfMemory, _) => Some(ErrorCause::Memory),
+            _ => None,
+        }
+    }
+
+    /// The remedy as it follows the text of an error: nothing, where that says all there is.
+    pub fn advice(error: &io::Error, origin: ErrorOrigin<'_>) -> String {
+        ErrorCause::of(error, origin).map(|cause| format!(": {}", cause.remedy())).unwrap_or_default()
+    }
+
+    /// The same of a cause that may be known.
+    pub fn appended(cause: &Option<ErrorCause>) -> String {
+        cause.map(|cause| format!("; {}", cause.remedy())).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::ErrorArea;
+    use super::*;
+    use crate::backend::RingOptions;
+
+    #[test]
+    fn errors_have_their_own_causes() {
+        let (file, device) = (Path::new("/data/file"), Path::new("/dev/sda"));
+        let ring = BackendKind::IoUring(RingOptions::PLAIN);
+        let of = |number, origin| ErrorCause::of(&io::Error::from_raw_os_error(number), origin);
+        let mut found = Vec::new();
+        for (number, origin, cause) in [
+            (2, ErrorOrigin::Path(file), ErrorCause::Missing),
+            (17, ErrorOrigin::Path(file), ErrorCause::Exists),
+            (1, ErrorOrigin::Path(file), ErrorCause::NotPermitted),
+            (13, ErrorOrigin::Path(file), ErrorCause::NotPermitted),
+            (1, ErrorOrigin::Path(device), ErrorCause::DeviceNotPermitted),
+            (1, ErrorOrigin::Backend(&ring), ErrorCause::RingDisabled),
+            (38, ErrorOrigin::Backend(&ring), ErrorCause::RingDisabled),
+            (22, ErrorOrigin::Direct(file), ErrorCause::NoDirectIo),
+            (13, ErrorOrigin::Direct(device), ErrorCause::DeviceNotPermitted),
+            (30, ErrorOrigin::Path(file), ErrorCause::ReadOnly),
+            (28, ErrorOrigin::Path(file), ErrorCause::Full),
+            (122, ErrorOrigin::Path(file), ErrorCause::Full),
+            (16, ErrorOrigin::Path(device), ErrorCause::InUse),
+            (26, ErrorOrigin::Direct(file), ErrorCause::InUse),
+            (24, ErrorOrigin::Path(file), ErrorCause::OpenFiles),
+            (12, ErrorOrigin::Backend(&ring), ErrorCause::Memory),
+            (5, ErrorOrigin::Path(file), ErrorCause::Device),
+        ] {
+            assert_eq!(of(number, origin), Some(cause), "{number}");
+            found.push(cause);
+        }
+        let mut files = ErrorCause::ALL.iter().filter(|cause| cause.area() == ErrorArea::Files);
+        assert!(files.all(|cause| found.contains(cause)));
+        assert_eq!(of(22, ErrorOrigin::Path(file)), None);
+    }
+}

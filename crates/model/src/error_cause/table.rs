@@ -1,0 +1,270 @@
+//! The table.
+
+/// Declares areas and causes: `Cause "what it means" => "what to do about it"`, under their area.
+macro_rules! causes {
+    ($($area:ident $title:literal { $($cause:ident $meaning:literal => $remedy:literal,)+ })+) => {
+        /// Where a cause may occur.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum ErrorArea {
+            $(#[doc = $title] $area,)+
+        }
+
+        impl ErrorArea {
+            /// All, in the order of the table.
+            pub const ALL: &'static [ErrorArea] = &[$(ErrorArea::$area,)+];
+
+            /// As a heading.
+            pub const fn title(self) -> &'static str {
+                match self { $(ErrorArea::$area => $title,)+ }
+            }
+        }
+
+        /// What an error most likely comes from.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum ErrorCause {
+            $($(#[doc = $meaning] $cause,)+)+
+        }
+
+        impl ErrorCause {
+            /// All, in the order of the table.
+            pub const ALL: &'static [ErrorCause] = &[$($(ErrorCause::$cause,)+)+];
+
+            /// Where it may occur.
+            pub const fn area(self) -> ErrorArea {
+                match self { $($(ErrorCause::$cause => ErrorArea::$area,)+)+ }
+            }
+
+            /// The cause in words.
+            pub const fn meaning(self) -> &'static str {
+                match self { $($(ErrorCause::$cause => $meaning,)+)+ }
+            }
+
+            /// What to do about it.
+            pub const fn remedy(self) -> &'static str {
+                match self { $($(ErrorCause::$cause => $remedy,)+)+ }
+            }
+        }
+    };
+}
+
+causes! {
+    Files "Files, directories and devices" {
+        Missing "the path does not exist" => "check the path",
+        Exists "something of that name exists" => "choose another name, or remove it yourself",
+        NotPermitted "this user may not do that with the file or directory" =>
+            "check the permissions of it and of the directories above it, or choose another (root is refused for immutable files \
+             (lsattr) and on network file systems (root_squash))",
+        DeviceNotPermitted "this user may not open the device" =>
+            "only root and the device's group may open it; in a container the device must be passed through, too",
+        NoDirectIo "the file system has no direct I/O" =>
+            "the file system does not support direct I/O (O_DIRECT): leave `direct` out, or measure on another one",
+        RingDisabled "io_uring is disabled by a setting or a container's filter of system calls" =>
+            "io_uring is disabled (sysctl kernel.io_uring_disabled, or a container's seccomp profile): use another back end \
+             (libaio, threads), or enable it",
+        ReadOnly "the file system is mounted read-only" =>
+            "it is mounted read-only: choose another or remount it (mount -o remount,rw); where errors made it read-only, the \
+             kernel log (dmesg) has them",
+        Full "the file system is full, or the user's quota is used up" => "free some space, or ask for less of it",
+        InUse "a running program or something that has claimed the device uses it" =>
+            "it is in use (a program that runs, a device that something has claimed): end that, or choose another",
+        OpenFiles "too many files are open" => "use fewer files, or raise the limit on open ones (ulimit -n)",
+        Memory "memory, or memory that may be locked, is used up" =>
+            "use fewer or smaller buffers, or raise the limit on locked memory (ulimit -l)",
+        Device "the device failed" => "the storage failed: look at the kernel log (dmesg)",
+    }
+    Operations "Operations of a job" {
+        ShortTransfer "fewer bytes than asked for were transferred" =>
+            "the target ends before it, or its file system moves less: check its size",
+        WouldBlock "the operation would have had to wait" =>
+            "wait for free requests: ask for fewer operations at a time, or leave `nowait` out",
+        NotSupported "the operation is not supported" =>
+            "its file system or device does not do this: use another back end, or other options",
+        DamagedData "the data read differs from the data written" =>
+            "the data is not what was written: the kinds of damage say what the storage did (docs/safety.md)",
+        OtherFailure "another error of the system" => "the error says what was refused",
+    }
+    Results "The results database" {
+        ResultsFull "its file system is full" =>
+            "the file system is full: free some space or use --results FILE elsewhere",
+        ResultsNotWritable "it may not be written to" =>
+            "no write permission: correct the permissions, or use --results FILE elsewhere",
+        ResultsLocked "another program has locked it" =>
+            "another program has locked it: end that program (see fuser) or use --results FILE elsewhere",
+        ResultsUnopened "it cannot be opened" =>
+            "the place is missing, a directory, forbidden or read-only: check the path or use --results FILE elsewhere",
+        ResultsStorage "the storage beneath it fails" =>
+            "the storage beneath it fails: see the kernel log (dmesg) and use --results FILE elsewhere",
+        ResultsDamaged "it is damaged" =>
+            "it is damaged: try `sqlite3 FILE .recover`, and use --results FILE elsewhere meanwhile",
+        ResultsContradiction "what is to be stored contradicts what is stored" =>
+            "what is stored contradicts what is there, for example a run of the same id; please report it",
+        ResultsQuery "a statement in SQL is wrong" =>
+            "correct the statement: docs/results.md describes the tables and views",
+        ResultsOther "anything else that SQLite refuses" =>
+            "SQLite says what it refused; another database is used with --results FILE",
+    }
+    Tls "TLS, PostgreSQL and MariaDB alike" {
+        CertificateExpired "the server's certificate has expired" =>
+            "the server's certificate has expired: have it renewed, or use sslmode=require, which does not verify it",
+        CertificateOfOtherHost "the server's certificate is for another host" =>
+            "the server's certificate was issued for another host: write a host that it names (subjectAltName) into the URL, or \
+             use sslmode=verify-ca",
+        CertificateOfOtherAuthority "the server's certificate is from another authority" =>
+            "the server's certificate was not issued by the authority in sslrootcert: name the right file, or use \
+             sslmode=require, which does not verify it",
+        ClientCertificateMissing "the server wants a certificate of the client" =>
+            "the server wants a certificate of the client: add sslcert=FILE and sslkey=FILE to the URL",
+        ClientCertificateRefused "the server does not accept the client's certificate" =>
+            "the server does not accept the certificate in sslcert: it must be issued by an authority that the server trusts \
+             (PostgreSQL: ssl_ca_file; MariaDB, MySQL: ssl_ca), be valid today, and belong to the user that connects",
+        TlsHandshake "the handshake failed otherwise" =>
+            "the TLS handshake failed: check the server's log, certificate and allowed versions of TLS (iolite supports 1.2 and \
+             1.3)",
+        TlsNotOffered "the server has no TLS" =>
+            "the server does not offer TLS, or no version in common: use sslmode=prefer or disable, or turn TLS on there \
+             (PostgreSQL: ssl; MariaDB, MySQL: ssl_cert, ssl_key)",
+        TlsFileMissing "a certificate or key cannot be read" => "correct sslrootcert, sslcert or sslkey",
+        TlsFileInvalid "a file holds no certificate or key" =>
+            "specify certificates and keys in PEM: sslrootcert, sslcert and sslkey",
+    }
+    Servers "Servers, PostgreSQL and MariaDB alike" {
+        NoServer "no server listens at that address" =>
+            "no server listens there: start it, or a private one (iolite db start), or correct the URL",
+        HostUnknown "the name of the host is unknown" => "no host of that name is known here: correct the URL",
+        HostSilent "the host does not respond" => "the host does not respond: correct the URL, or check firewalls",
+        SocketClosed "this user may not use the socket" =>
+            "the socket's directory is closed to this user: run as another",
+        ServerGone "the server has ended, or the connection was lost" =>
+            "the server has ended or the connection was lost: see its log and start it again",
+        LongPath "the path of a directory is too long, for a socket or for GT.M" => "choose a directory with a shorter path",
+        ContentsChanged "what iolite created there was changed" =>
+            "its contents were changed since they were created: purge the database and create it again",
+        LocksHeld "transactions of TPROC-C get no lock, again and again" =>
+            "look for another session that holds locks (iolite waits watch), or use fewer virtual users",
+    }
+    Postgres "PostgreSQL" {
+        PgTlsRequired "the server lets this user in only over TLS" =>
+            "the server lets this user in only over TLS, or not from this host: use sslmode=require (or verify-full with \
+             sslrootcert=FILE), or add a line to pg_hba.conf",
+        PgHostRefused "no line of pg_hba.conf lets this user in" =>
+            "the server does not let this user in from this host: add a line to pg_hba.conf",
+        PgNoPassword "the server wants a password, and there is none" =>
+            "specify the password in the URL (postgres://USER:PASSWORD@HOST/DATABASE) or in the environment as PGPASSWORD",
+        PgLogin "user or password are wrong" =>
+            "correct the user and the password (in the URL, or PGPASSWORD), or let this user in (pg_hba.conf; with \
+             clientcert=verify-full sslcert must be issued for this user)",
+        PgNoDatabase "the database does not exist" =>
+            "create the database (createdb NAME), or name another one in the URL",
+        PgPrivilege "the role lacks a privilege" =>
+            "connect as a superuser or as a role that has been granted this",
+        PgFull "the server's file system is full or failing" =>
+            "the server's file system is full or failing: free some space, purge, or ask for less",
+        PgMemory "the server is out of memory" =>
+            "the server is out of memory: raise what its message names, lower shared_buffers or work_mem, or use fewer jobs",
+        PgConnections "there are too many sessions" =>
+            "raise max_connections on the server (or this role's: ALTER ROLE ... CONNECTION LIMIT), end other sessions, or run \
+             fewer jobs",
+        PgCancelled "a user or a timeout has cancelled it" =>
+            "it was cancelled by a user or a timeout: check statement_timeout of this role and database",
+        PgNotInstalled "an extension is not installed" =>
+            "install the server's contributed extensions (package postgresql-contrib) or ask its administrator for them",
+        PgPrewarm "this role may not create the extension pg_prewarm" =>
+            "let a superuser do it once in this database: CREATE EXTENSION pg_prewarm",
+        PgInspect "this role may not read pages through the buffers" =>
+            "connect as a superuser: only superusers may read pages through the buffers",
+        PgDatabaseInUse "other sessions use a database that is to be copied or removed" =>
+            "end the other sessions in that database, and repeat",
+        PgLocked "another session has locked it" =>
+            "another session is using it: end that one (pg_stat_activity shows it) or wait for it",
+        PgReadOnly "the server only reads" =>
+            "this server only reads (a standby, or default_transaction_read_only): measure the primary",
+        PgConflict "another session changes the same rows" => "another session works on the same rows: end that one",
+        PgDependents "something else depends on what is to be removed" =>
+            "something that iolite did not create depends on it: drop that first",
+        PgOther "anything else that the server refuses" =>
+            "see the server's log; if it happens again, purge the database and create it again",
+    }
+    Mysql "MariaDB and MySQL" {
+        MyUnencrypted "access is denied to a connection without TLS" =>
+            "the connection was not encrypted, and a server or an account that requires TLS refuses that (MariaDB with the words \
+             of a wrong password): use sslmode=require; otherwise check the user and the password",
+        MyLogin "user or password are wrong, or the account wants a client certificate" =>
+            "check the user and the password (URL or ~/.my.cnf); an account declared with REQUIRE X509, ISSUER or SUBJECT is \
+             refused in the same words without sslcert and sslkey, or with others than it names",
+        MyNoDatabase "the database does not exist" =>
+            "create that database in the server (CREATE DATABASE), or name another in the URL",
+        MyPrivilege "the user lacks a privilege" =>
+            "the user lacks a privilege: GRANT ALL ON the database TO the user, and for counters and flushing GRANT PROCESS, \
+             RELOAD ON *.* TO the user",
+        MyFull "the server's file system is full" =>
+            "the server's file system is probably full: free some space or create a smaller database",
+        MyConnections "there are too many sessions" =>
+            "raise the server's max_connections (or the user's limit), or start fewer workers",
+        MyStopped "the server was stopped, or the connection killed" =>
+            "the server was stopped or this connection was killed: see its error log, and run again",
+        MyLocked "another session has locked the rows" => "another session has locked the rows: end it, and run again",
+        MyOption "an option of the server forbids it" =>
+            "an option of the server forbids this, or InnoDB is switched off there: change the option, or use another server",
+        MyReadOnly "the server is read-only" => "the server is read-only (read_only): use another server",
+        MyPacket "a message is larger than the server accepts" => "raise the server's max_allowed_packet",
+        MyHostRefused "no account lets this host in" =>
+            "the server does not let this host connect: grant the user access from it",
+        MyTableMissing "a table of iolite is missing" =>
+            "a table of iolite is missing: create the globals again (create-globals --replace), or purge and set up again",
+        MyProcedureMissing "a procedure of iolite is missing" =>
+            "a procedure is missing or was created by another version of iolite: purge the database and create it again",
+        MyOther "anything else that the server refuses" => "see the server's error log",
+    }
+    Sqlite "SQLite" {
+        SqliteLocked "another process has locked it" =>
+            "another process has locked it: end the process or wait for it",
+        SqliteFull "the file system is full" =>
+            "the file system is full: free some space or create a smaller database",
+        SqliteDamaged "its contents are damaged" =>
+            "its contents are damaged: purge the database and create it again",
+        SqliteUnopened "it cannot be opened" => "check its permissions and the limit of open files (ulimit -n)",
+        SqliteNotWritable "it may not be written to" => "make the file and its directory writable",
+        SqliteStorage "the storage failed" => "the storage failed: see the kernel log (dmesg)",
+        SqliteOther "anything else that SQLite refuses" =>
+            "if it happens again, purge the database and create it again",
+    }
+    Gtm "GT.M" {
+        GtmOther "anything else that GT.M refuses" =>
+            "see the system log (journalctl, syslog), where GT.M reports details; after a killed process, the database is \
+             recovered at its next use",
+        GtmFull "the disk is full" =>
+            "the disk is full, most often: free some space (the system log has GT.M's reason); a journal that GT.M has turned off \
+             is turned on again by the next run",
+        GtmInUse "another process uses the database" =>
+            "end whatever else uses this database (fuser names the processes; one that was killed needs some seconds to go), and \
+             try again",
+        GtmNotInstalled "GT.M is not installed" =>
+            "install it (Debian and Ubuntu: apt install fis-gtm), or have $gtm_dist name its directory",
+        GtmNotThere "$gtm_dist names no installation" =>
+            "correct that variable, or unset it and have the installed version found",
+        GtmBroken "the installation does not work" =>
+            "check whether this installation works: mumps -run %XCMD 'write $zversion'",
+    }
+    PrivateServers "Private servers (iolite db)" {
+        PrivateBusy "another iolite starts or stops a server there" => "wait until it has",
+        PrivateSpace "there is too little space for a server's files" =>
+            "free some space, or choose a directory on another file system",
+        PrivateRunning "a server runs there already" =>
+            "use it, or stop it first (iolite db stop)",
+        PrivateNotRunning "no server runs there" => "there is nothing left to stop",
+        PrivateLog "the server does not start" =>
+            "see the end of its log there (server.log, log), the permissions of all directories above it, and the free space",
+        PrivateBlockSize "its data has blocks of another size" =>
+            "leave out --block-size, or choose another directory",
+        PrivateNoSuchBlockSize "there are no blocks of that size" => "specify a block size of 4, 8, 16, 32 or 64 KiB",
+    }
+    Durability "Durability tests" {
+        WitnessUnreachable "the witness cannot be reached" =>
+            "start `iolite durability witness` there, and check the address, the token and firewalls",
+        WitnessLost "the witness records nothing more" =>
+            "it cannot record further writes, so the run was ended: the recorded writes can be checked",
+        WitnessFile "the witness's file is not there" => "specify the witness's file",
+        NotMounted "the directory of the run is not there" =>
+            "mount it, or name the directory that it is now with --directory",
+    }
+}
