@@ -4,7 +4,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use iolite_db::sqlite::io;
 use iolite_db::{Error, Result};
 use iolite_model::Bytes;
 
@@ -12,8 +11,6 @@ use iolite_model::Bytes;
 const DIRECTORY: &str = "iolite-copy";
 /// Bytes that are copied at once.
 const CHUNK: usize = 1 << 20;
-/// What helps where the copy's directory can't be worked in.
-const REMEDY: &str = "check the directory's permissions and the space on its file system";
 
 /// The directory of the copy of a file.
 pub(super) fn directory(original: &Path) -> PathBuf {
@@ -27,8 +24,8 @@ pub(super) fn directory(original: &Path) -> PathBuf {
 /// [`Error::Io`], [`Error::NoSpace`]; the directory must not exist.
 pub(super) fn create(original: &Path) -> Result<()> {
     let directory = directory(original);
-    let size = fs::metadata(original).map_err(|e| io("examine", original, e, REMEDY))?.len();
-    fs::create_dir(&directory).map_err(|e| io("create", &directory, e, REMEDY))?;
+    let size = fs::metadata(original).map_err(|e| Error::io("examine", original, e))?.len();
+    fs::create_dir(&directory).map_err(|e| Error::io("create", &directory, e))?;
     iolite_db::space::check_space(&directory, Bytes(size))?;
     let copy = directory.join(original.file_name().unwrap_or_default());
     let copied = || -> std::io::Result<()> {
@@ -43,7 +40,7 @@ pub(super) fn create(original: &Path) -> Result<()> {
         }
         to.sync_all()
     };
-    copied().map_err(|e| io("copy to", &copy, e, REMEDY))
+    copied().map_err(|e| Error::io("copy to", &copy, e))
 }
 
 /// Removes the directory with the files of these names, if it is there.
@@ -55,16 +52,16 @@ pub(super) fn remove(original: &Path, names: &[String]) -> Result<()> {
     if !directory.exists() {
         return Ok(());
     }
-    let entries = fs::read_dir(&directory).map_err(|e| io("read", &directory, e, REMEDY))?;
+    let entries = fs::read_dir(&directory).map_err(|e| Error::io("read", &directory, e))?;
     let files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     let ours = |file: &PathBuf| names.iter().any(|name| file.file_name().is_some_and(|own| *own == **name));
     if let Some(other) = files.iter().find(|file| !ours(file)) {
         return Err(Error::Foreign { path: other.clone() });
     }
     for file in &files {
-        fs::remove_file(file).map_err(|e| io("remove", file, e, REMEDY))?;
+        fs::remove_file(file).map_err(|e| Error::io("remove", file, e))?;
     }
-    fs::remove_dir(&directory).map_err(|e| io("remove", &directory, e, REMEDY))
+    fs::remove_dir(&directory).map_err(|e| Error::io("remove", &directory, e))
 }
 
 #[cfg(test)]

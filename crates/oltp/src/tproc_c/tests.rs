@@ -283,6 +283,10 @@ impl Database for Contended {
         self.0.settle()
     }
 
+    fn copy(&self) -> iolite_db::Result<Arc<dyn Database>> {
+        self.0.copy()
+    }
+
     fn session(&self, procedures: bool) -> iolite_db::Result<Box<dyn Session>> {
         Ok(Box::new(NeverFirst(self.0.session(procedures)?)))
     }
