@@ -12,6 +12,12 @@ const DEVICES: usize = 4;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
+/// Share of the CPU time, in percent, above which a host has too little left for peaks: a usual threshold of monitoring.
+const BUSY_CPU: f64 = 80.0;
+
+/// Mean time of an operation of a device, in milliseconds, that flash storage of a database should keep.
+const DEVICE_TIME: f64 = 1.0;
+
 /// One line over time, and the panel it belongs to.
 pub(super) struct Line {
     panel: usize,
@@ -30,9 +36,10 @@ pub(super) fn cpu(runs: &[Run]) -> Drawn {
     let of_run = |run: &Run| -> Vec<Line> {
         let cpus = f64::from(run.info.host.cpus.max(1)) / 100.0;
         let readings = run.readings.of("cpu", "");
-        let line =
+        let part =
             |(counter, name): (&str, &str)| line(run, 0, name.to_owned(), rates(readings, counter, cpus));
-        PARTS.into_iter().map(line).collect()
+        let threshold = threshold(run, 0, format!("threshold: {BUSY_CPU} %"), readings, BUSY_CPU);
+        PARTS.into_iter().map(part).chain([threshold]).collect()
     };
     let lines = runs.iter().flat_map(of_run).collect();
     drawn(
@@ -46,7 +53,13 @@ pub(super) fn cpu(runs: &[Run]) -> Drawn {
 /// What the devices did.
 pub(super) fn devices(runs: &[Run]) -> Drawn {
     let lines = runs.iter().flat_map(devices_of).collect();
-    let panels = ["MiB per second", "operations per second", "% of the time busy", "requests in flight"];
+    let panels = [
+        "MiB per second",
+        "operations per second",
+        "mean time of an operation, ms",
+        "% of the time busy",
+        "requests in flight",
+    ];
     drawn("Devices", "What the devices of the host did, sampled while the run went on", &panels, lines)
 }
 
@@ -66,16 +79,23 @@ fn devices_of(run: &Run) -> Vec<Line> {
         let rate = |panel, what: &str, counter, unit| {
             line(run, panel, format!("{name} {what}"), rates(readings, counter, unit))
         };
+        let time = |what: &str, seconds, operations| {
+            line(run, 2, format!("{name} {what}"), means(readings, seconds, operations, 1e-3))
+        };
         vec![
             rate(0, "read", "read_bytes", MIB),
             rate(0, "written", "written_bytes", MIB),
             rate(1, "read", "reads", 1.0),
             rate(1, "written", "writes", 1.0),
-            rate(2, "busy", "busy_seconds", 0.01),
-            line(run, 3, format!("{name} in flight"), gauge(readings, "in_flight", 1.0)),
+            time("read", "read_seconds", "reads"),
+            time("written", "write_seconds", "writes"),
+            rate(3, "busy", "busy_seconds", 0.01),
+            line(run, 4, format!("{name} in flight"), gauge(readings, "in_flight", 1.0)),
         ]
     };
-    busiest.iter().take(DEVICES).flat_map(of_device).collect()
+    let first = busiest.first().map_or(&[][..], |device| device.2);
+    let threshold = threshold(run, 2, format!("threshold: {DEVICE_TIME} ms"), first, DEVICE_TIME);
+    busiest.iter().take(DEVICES).flat_map(of_device).chain([threshold]).collect()
 }
 
 /// Shares of the time in which some task waited for a resource.
@@ -121,6 +141,22 @@ fn rates(readings: &[Reading], counter: &str, unit: f64) -> Vec<(f64, f64)> {
         Some((middle, pair[1].rate(&pair[0], counter)? / unit))
     });
     between.collect()
+}
+
+/// What a counter of time grew by per operation of another counter, in units of this size, between each two readings with operations.
+fn means(readings: &[Reading], seconds: &str, operations: &str, unit: f64) -> Vec<(f64, f64)> {
+    let between = readings.windows(2).filter_map(|pair| {
+        let operations = pair[1].growth(&pair[0], operations).filter(|count| *count > 0.0)?;
+        let middle = (pair[0].at.0 as f64 + pair[1].at.0 as f64) / 2e9;
+        Some((middle, pair[1].growth(&pair[0], seconds)? / operations / unit))
+    });
+    between.collect()
+}
+
+/// A horizontal line over the time of the readings.
+fn threshold(run: &Run, panel: usize, name: String, readings: &[Reading], at: f64) -> Line {
+    let ends = [readings.first(), readings.last()];
+    line(run, panel, name, ends.into_iter().flatten().map(|end| (end.at.0 as f64 / 1e9, at)).collect())
 }
 
 fn gauge(readings: &[Reading], name: &str, unit: f64) -> Vec<(f64, f64)> {

@@ -67,8 +67,13 @@ fn sampled(run: &mut Run, second: u64) {
     read("cpu", "", &[("user_seconds", at), ("system_seconds", 0.5 * at)]);
     read("pressure", "io", &[("some_seconds", 0.25 * at)]);
     read("memory", "", &[("dirty_bytes", 1e8 + 1e6 * at), ("available_bytes", 8e9)]);
-    let device =
-        [("reads", 900.0 * at), ("writes", 0.0), ("read_bytes", 7e6 * at), ("busy_seconds", 0.5 * at)];
+    let device = [
+        ("reads", 900.0 * at),
+        ("read_seconds", 0.45 * at),
+        ("writes", 0.0),
+        ("read_bytes", 7e6 * at),
+        ("busy_seconds", 0.5 * at),
+    ];
     read("device", "vda", &device);
 }
 
@@ -87,10 +92,15 @@ fn a_knee_is_marked_and_its_model_is_drawn_through_the_points() {
 fn counters_become_rates_and_what_nothing_sampled_is_refused() {
     let devices = chart(&[run("20261123T060000-1", 0, 1.0)], PlotKind::Devices).unwrap();
     let labels: Vec<_> = devices.panels.iter().map(|panel| panel.y.label.as_str()).collect();
-    assert_eq!(labels, ["MiB per second", "operations per second", "% of the time busy"]);
+    let time = "mean time of an operation, ms";
+    assert_eq!(labels, ["MiB per second", "operations per second", time, "% of the time busy"]);
     let read = devices.series.iter().position(|series| series.name == "vda read").unwrap();
     let rates = &devices.panels[1].lines[read][0];
     assert!(rates.len() == 59 && rates.iter().all(|point| (point.1 - 900.0).abs() < 1e-6), "{rates:?}");
+    let times = &devices.panels[2].lines[read][0];
+    assert!(times.len() == 59 && times.iter().all(|point| (point.1 - 0.5).abs() < 1e-9), "{times:?}");
+    let threshold = devices.series.iter().position(|series| series.name == "threshold: 1 ms").unwrap();
+    assert!(devices.panels[2].lines[threshold][0].iter().all(|point| point.1 == 1.0));
     let silent = Run::new(synthetic::run());
     let error = chart(&[silent], PlotKind::Devices).unwrap_err().to_string();
     assert!(error.contains("recorded no values for the chart `Devices`"), "{error}");
