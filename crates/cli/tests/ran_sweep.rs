@@ -195,8 +195,7 @@ fn help_has_examples() {
 }
 
 /// Most bytes of memory that a run of RanRead has used, by the kernel's count (VmHWM), which is there as long as the process is.
-fn peak(db: &str, jobs: u32) -> f64 {
-    let place = TestDirectory::new();
+fn peak(place: &TestDirectory, db: &str, jobs: u32) -> f64 {
     let mut command = Command::new(IOLITE);
     command.args(["ranread", "run", "--db", db, "--runtime", "2s", "--quiet", "--jobs", &jobs.to_string()]);
     command.arg("--results").arg(place.results()).stdin(Stdio::null());
@@ -235,7 +234,8 @@ fn a_job_takes_the_memory_that_is_documented() {
             Command::new(IOLITE).args(["ranread", "setup", "--size", "4MiB", "--db", &db]).output().unwrap();
         assert!(setup.status.success(), "{name}: {}", stderr(&setup));
         let (few, many) = (20, 120);
-        let each = (peak(&db, many) - peak(&db, few)) / f64::from(many - few) / f64::from(1 << 20);
+        let each =
+            (peak(&place, &db, many) - peak(&place, &db, few)) / f64::from(many - few) / f64::from(1 << 20);
         println!("{name}: {each:.2} MiB per job");
         let documented = documented(name);
         assert!(
