@@ -194,7 +194,8 @@ fn each_run_starts_from_a_copy_that_is_removed() {
         let refused = subject.output(&restored);
         assert!(!refused.status.success() && subject.psql(&[copies]) == "1", "{}", stderr(&refused));
         let said = format!("{}{}", stderr(&refused), String::from_utf8_lossy(&refused.stdout));
-        assert!(said.contains("was not created by iolite"), "{said}");
+        assert!(said.contains("has no mark that iolite created it"), "{said}");
+        assert!(said.contains(&format!("DROP DATABASE \"{name}\"")), "{said}");
     }
     if let Some(subject) = Subject::server("mariadb") {
         subject.build();

@@ -38,6 +38,17 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// Something with the name of a copy that nothing shows to be ours.
+    #[error(
+        "{what} has no mark that iolite created it, and was not changed; if it is a copy that was interrupted, or nobody needs it, remove \
+         it yourself: {remove}"
+    )]
+    Unmarked {
+        /// What it is.
+        what: String,
+        /// The command that removes it.
+        remove: String,
+    },
     /// The layout is invalid.
     #[error(
         "the database cannot have {what}; specify at least one global with one subscript, and fewer than {limit}"

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use postgres::config::{Host, SslMode};
-use postgres::{Client, Config, NoTls};
+use postgres::{CancelToken, Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::defaults::{self, ClientEnvironment};
@@ -173,6 +173,17 @@ impl Target {
                 self.config.clone().ssl_mode(SslMode::Disable).connect(NoTls)
             }
             answer => answer,
+        }
+    }
+
+    /// Asks the server to cancel what a session of this database executes, over a connection of its own.
+    ///
+    /// # Errors
+    /// The request could not be sent.
+    pub fn cancel(&self, session: &CancelToken) -> std::result::Result<(), postgres::Error> {
+        match &self.tls {
+            Some(tls) => session.cancel_query(tls.clone()),
+            None => session.cancel_query(NoTls),
         }
     }
 

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use iolite_db::{Error, Instance, Result};
+use iolite_model::Bytes;
 
 use super::input::Transaction;
 use super::layout::Layout;
@@ -184,18 +185,33 @@ pub trait Database: Send + Sync {
     }
 
     /// A copy of it as it is now, for a run to change; the copy of an earlier run that was killed is replaced. Nobody else may use the
-    /// database meanwhile.
+    /// database meanwhile. Where it fails, or `stop` says that it is to end, no copy is left.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where [`why_not_copied`](Database::why_not_copied) has a reason; [`Error::Foreign`], [`Error::Engine`].
-    fn copy(&self) -> Result<Arc<dyn Database>>;
+    /// [`Error::Unsupported`] where [`why_not_copied`](Database::why_not_copied) has a reason; those of
+    /// [`remove_copy`](Database::remove_copy); [`Error::Cancelled`].
+    fn copy(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Arc<dyn Database>>;
 
     /// Removes the copy of this database, if there is one.
     ///
     /// # Errors
-    /// [`Error::Foreign`], [`Error::Engine`].
+    /// [`Error::Unmarked`] where nothing shows that iolite created it, [`Error::Busy`] where another run may be using it,
+    /// [`Error::Engine`].
     fn remove_copy(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// The command that removes the copy by hand.
+    fn copy_removal(&self) -> String {
+        String::new()
+    }
+
+    /// Bytes that a copy takes.
+    ///
+    /// # Errors
+    /// [`Error::Engine`], [`Error::Io`].
+    fn copied_bytes(&self) -> Result<Bytes> {
+        Ok(Bytes(self.layout()?.bytes()))
     }
 
     /// The same start for each run: everything committed is in the data files, statistics are up to date.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use iolite_db::sqlite::{APPLICATION_ID, engine, mark, synchronous, vfs};
 use iolite_db::{Error, Instance, Result, Sqlite};
-use iolite_model::{Durability, ErrorCause};
+use iolite_model::{Bytes, Durability, ErrorCause};
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params, params_from_iter};
@@ -32,6 +32,8 @@ const CHECKPOINT_PAGES: u32 = 16_384;
 const CACHE_KIB: u32 = 16_384;
 /// How long another process may hold the file.
 const BUSY: Duration = Duration::from_secs(10);
+/// How often to find the log empty before a database is taken for one that others write to.
+const COPY_TRIES: u32 = 20;
 /// What SQLite puts beside a database.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
@@ -43,13 +45,16 @@ pub struct TprocCSqlite {
     durability: Durability,
     /// Held while a user's transaction writes.
     writer: Arc<Mutex<()>>,
+    /// The lock of its copy.
+    held: Mutex<Option<file_copy::Held>>,
 }
 
 impl TprocCSqlite {
     /// In `directory`, with commits of this durability.
     pub fn new(directory: PathBuf, durability: Durability) -> TprocCSqlite {
         let path = directory.join(FILE);
-        TprocCSqlite { instance: Arc::new(Sqlite::new(directory)), path, durability, writer: Arc::default() }
+        let instance = Arc::new(Sqlite::new(directory));
+        TprocCSqlite { instance, path, durability, writer: Arc::default(), held: Mutex::default() }
     }
 
     fn place(&self) -> String {
@@ -73,6 +78,23 @@ impl TprocCSqlite {
             statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         };
         read().map_err(|e| engine("read the catalogue of", &self.path, e))
+    }
+
+    /// Begins a transaction of a connection, while which nobody else writes, at a moment when everything committed is in the file alone.
+    fn keep_writers_away(&self) -> Result<Connection> {
+        let log = PathBuf::from(format!("{}-wal", self.path.display()));
+        for _ in 0..COPY_TRIES {
+            self.settle()?;
+            let connection = self.connect()?;
+            connection
+                .execute_batch("BEGIN IMMEDIATE")
+                .map_err(|e| engine("keep writers away from", &self.path, e))?;
+            // Somebody may have committed in between.
+            if fs::metadata(&log).map_or(0, |log| log.len()) == 0 {
+                return Ok(connection);
+            }
+        }
+        Err(Error::Busy { what: self.place() })
     }
 
     fn connect(&self) -> Result<Connection> {
@@ -172,7 +194,7 @@ impl Database for TprocCSqlite {
 
     fn purge(&self) -> Result<()> {
         if !self.path.exists() {
-            return Ok(());
+            return self.remove_copy();
         }
         // A build that was killed at once has left a file without anything in it.
         let empty = fs::metadata(&self.path).is_ok_and(|file| file.len() == 0);
@@ -186,19 +208,32 @@ impl Database for TprocCSqlite {
         self.remove_copy()
     }
 
-    /// The file alone, when the log's commits are in it.
-    fn copy(&self) -> Result<Arc<dyn Database>> {
+    /// The file alone, when the log's commits are in it, with writers kept away.
+    fn copy(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Arc<dyn Database>> {
         self.layout()?;
         self.remove_copy()?;
-        self.settle()?;
-        file_copy::create(&self.path)?;
+        let writer = self.keep_writers_away()?;
+        let held = file_copy::create(&self.path, stop);
+        // The transaction has changed nothing: its end can't fail in a way that matters.
+        drop(writer);
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(held?);
         Ok(Arc::new(TprocCSqlite::new(file_copy::directory(&self.path), self.durability)))
     }
 
     fn remove_copy(&self) -> Result<()> {
         let companions = COMPANIONS.map(|suffix| format!("{FILE}{suffix}"));
         let names: Vec<String> = companions.into_iter().chain([FILE.to_owned()]).collect();
-        file_copy::remove(&self.path, &names)
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+        file_copy::remove(&self.path, &names, held)
+    }
+
+    fn copy_removal(&self) -> String {
+        file_copy::removal(&self.path)
+    }
+
+    fn copied_bytes(&self) -> Result<Bytes> {
+        let file = fs::metadata(&self.path);
+        Ok(Bytes(file.map_err(|e| Error::io("examine", &self.path, e))?.len()))
     }
 
     fn settle(&self) -> Result<()> {

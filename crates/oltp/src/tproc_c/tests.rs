@@ -283,8 +283,8 @@ impl Database for Contended {
         self.0.settle()
     }
 
-    fn copy(&self) -> iolite_db::Result<Arc<dyn Database>> {
-        self.0.copy()
+    fn copy(&self, stop: &(dyn Fn() -> bool + Sync)) -> iolite_db::Result<Arc<dyn Database>> {
+        self.0.copy(stop)
     }
 
     fn session(&self, procedures: bool) -> iolite_db::Result<Box<dyn Session>> {
@@ -310,4 +310,27 @@ fn transactions_that_never_get_a_lock_end_the_run_with_a_remedy() {
         run(&database, &task(small(1), 1, 10), 0, Clock::best(), &Control::default(), &mut Kept::default());
     let Err(error) = failed else { panic!("no transaction was committed") };
     produced(ErrorCause::LocksHeld, error);
+}
+
+/// A file that is written to while it is copied would be no database.
+#[test]
+fn nobody_writes_while_the_file_is_copied() {
+    let place = tempfile::tempdir().unwrap();
+    let database = built(place.path(), 1);
+    let other = rusqlite::Connection::open(place.path().join("tproc-c.db")).unwrap();
+    other.busy_timeout(std::time::Duration::ZERO).unwrap();
+    let (other, refused) = (Mutex::new(other), Mutex::new(Vec::new()));
+    let write = || other.lock().unwrap().execute_batch("UPDATE item SET i_price = i_price + 1");
+    write().unwrap();
+    let copy = database.copy(&|| {
+        refused.lock().unwrap().push(write().is_err());
+        false
+    });
+    let copy = copy.unwrap();
+    let refused = refused.into_inner().unwrap();
+    assert!(!refused.is_empty() && refused.iter().all(|refused| *refused), "{refused:?}");
+    write().unwrap();
+    copy.layout().unwrap();
+    drop(copy);
+    database.remove_copy().unwrap();
 }

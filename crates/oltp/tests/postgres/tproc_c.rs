@@ -41,6 +41,64 @@ fn users_work_as_statements_and_as_procedures() {
     assert!(matches!(database.purge(), Err(Error::Foreign { .. })));
 }
 
+fn go() -> bool {
+    false
+}
+
+/// Only what carries iolite's mark is dropped, and only when nobody is in it.
+#[test]
+fn copies_that_are_not_ours_or_in_use_stay() {
+    let Some(server) = Server::start() else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    let copies = || server.number("SELECT COUNT(*) FROM pg_database WHERE datname = 'iolite_iolite_copy'");
+    // One without a comment: of the same owner, but not ours.
+    server.psql("CREATE DATABASE iolite_iolite_copy");
+    for refused in [database.copy(&go).map(drop), database.remove_copy()] {
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, Error::Unmarked { .. }), "{refused}");
+        assert!(refused.to_string().contains("DROP DATABASE \"iolite_iolite_copy\""), "{refused}");
+    }
+    assert_eq!(copies(), 1);
+    server.psql("DROP DATABASE iolite_iolite_copy");
+
+    // Another run's, in which no user works yet.
+    let copy = database.copy(&go).unwrap();
+    let other = self::database(&server);
+    for refused in [other.copy(&go).map(drop), other.remove_copy()] {
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, Error::Busy { .. }), "{refused}");
+    }
+    copy.layout().unwrap();
+    drop(copy);
+    database.remove_copy().unwrap();
+    assert_eq!(copies(), 0);
+
+    // One that a killed run left is removed by the purge, also when the schema is gone.
+    drop(database.copy(&go).unwrap());
+    drop(database);
+    other.purge().unwrap();
+    assert_eq!(copies(), 0);
+    server.psql("CREATE DATABASE iolite_iolite_copy");
+    server.psql(
+        "COMMENT ON DATABASE iolite_iolite_copy IS 'created by iolite: copy of a TPROC-C database for a run'",
+    );
+    other.purge().unwrap();
+    assert_eq!(copies(), 0);
+}
+
+/// The server undoes what is cancelled while it copies.
+#[test]
+fn a_cancelled_copy_leaves_nothing() {
+    let Some(server) = Server::start() else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    assert!(matches!(database.copy(&|| true), Err(Error::Cancelled)));
+    assert_eq!(server.number("SELECT COUNT(*) FROM pg_database WHERE datname LIKE '%copy'"), 0);
+    drop(database.copy(&go).unwrap());
+    database.remove_copy().unwrap();
+}
+
 #[test]
 fn tables_are_partitioned_by_warehouse() {
     let Some(server) = Server::start() else { return };

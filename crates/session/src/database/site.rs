@@ -171,7 +171,7 @@ fn sample(instance: &dyn Instance, interval: Duration, unseen: &mut Option<Warni
     }
 }
 
-/// Rebuilds or copies what a phase needs by `work`, for as long as it takes or the user wants.
+/// Rebuilds what a phase needs by `work`, for as long as it takes or the user wants.
 ///
 /// # Errors
 /// It can't be done; [`EngineError::Interrupted`]; the thread that does it has died, which is a bug.
@@ -183,7 +183,7 @@ pub(super) fn arrange<T: Send + 'static>(
         Ok(done) => Ok(done?),
         Err(GaveUp::Interrupted) => Err(EngineError::Interrupted.into()),
         Err(GaveUp::Late | GaveUp::Failed) => {
-            bail!("the thread that rebuilds a table or copies the database has failed, which is a bug")
+            bail!("the thread that rebuilds a table has failed, which is a bug")
         }
     }
 }

@@ -1,7 +1,8 @@
 //! TPROC-C in a database.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use iolite_db::DatabaseUrl;
@@ -18,12 +19,15 @@ use super::site::{Record, Site, arrange, settle};
 use super::storage::DatabaseStorage;
 use super::waits::WaitSampling;
 use crate::drive::{Environment, no_database};
-use crate::patience::{GaveUp, patiently};
+use crate::patience::{GaveUp, patiently, wait_for};
 use crate::session::Session;
 use crate::writes::WriteLimits;
 
 /// How long the removal of a copy may take.
 const REMOVAL: Duration = Duration::from_secs(60);
+
+/// How long the copying may take to end when the user wants to stop.
+const CANCELLATION: Duration = Duration::from_secs(10);
 
 /// A database in which TPROC-C runs.
 pub struct TprocCSite {
@@ -99,7 +103,7 @@ impl TprocCSite {
     /// # Errors
     /// [`iolite_db::Error`]: the server can't be asked.
     pub fn copied(&self, copies: u32) -> anyhow::Result<(Bytes, Bytes)> {
-        let space = Bytes(self.layout.bytes());
+        let space = self.database.copied_bytes()?;
         let each = self.site.instance.bulk_writes(space)?;
         Ok((Bytes(each.0.saturating_mul(copies.into())), space))
     }
@@ -150,14 +154,47 @@ impl TprocCSite {
         if !self.copies {
             return measure_in(session, task, &self.database, &self.site);
         }
-        session.events().message("copying the database");
-        let original = self.database.clone();
-        let measured = arrange(session, move || original.copy()).and_then(|copy| {
-            let site = Site { instance: copy.instance(), ..self.site.clone() };
-            measure_in(session, task, &copy, &site)
-        });
+        let copy = self.copy(session)?;
+        let site = Site { instance: copy.instance(), ..self.site.clone() };
+        let measured = measure_in(session, task, &copy, &site);
+        drop(copy);
         self.remove_copy(session);
         measured
+    }
+
+    /// Copies the database. When the user interrupts that, the copying is ended and awaited, so that no copy is left; where it does not
+    /// end, a warning says how what it may leave is removed.
+    fn copy(&self, session: &mut Session<'_>) -> anyhow::Result<Arc<dyn Database>> {
+        session.events().message("copying the database");
+        let (original, stop) = (self.database.clone(), Arc::new(AtomicBool::new(false)));
+        let is_to_stop = stop.clone();
+        let (given_up, mut since) = (Control::default(), None);
+        let copied = wait_for(
+            &given_up,
+            Duration::MAX,
+            move || original.copy(&|| is_to_stop.load(Ordering::Relaxed)),
+            || {
+                if session.control().interrupted() {
+                    stop.store(true, Ordering::Relaxed);
+                    if since.get_or_insert_with(Instant::now).elapsed() > CANCELLATION {
+                        given_up.interrupt();
+                    }
+                }
+            },
+        );
+        match copied {
+            Ok(Ok(copy)) => Ok(copy),
+            Ok(Err(iolite_db::Error::Cancelled)) => Err(EngineError::Interrupted.into()),
+            Ok(Err(error)) => Err(error.into()),
+            Err(GaveUp::Interrupted | GaveUp::Late) => {
+                let what = "the removal of the copy of the database".to_owned();
+                let removal = self.database.copy_removal();
+                let why = format!("its creation has not ended; what it may leave is removed by: {removal}");
+                session.warn(Warning::LeftOut { what, why });
+                Err(EngineError::Interrupted.into())
+            }
+            Err(GaveUp::Failed) => bail!("the thread that copies the database has failed, which is a bug"),
+        }
     }
 
     /// Removes the copy of a phase, also where the user has interrupted it.
@@ -171,7 +208,7 @@ impl TprocCSite {
         let what = "the removal of the copy of the database".to_owned();
         session.warn(Warning::LeftOut {
             what,
-            why: format!("{why}; the next run with --restore, or purge, removes it"),
+            why: format!("{why}; it is removed by: {}", self.database.copy_removal()),
         });
     }
 }
@@ -249,5 +286,5 @@ fn conclude_rates(session: &mut Session<'_>) {
     rates.iter().for_each(|rates| session.conclude(Concluded::of_phase(index, rates)));
 }
 
-/// Sessions that this program has beside those of its users: two read counters, one the waits, one asks and checks.
-const OWN_SESSIONS: u32 = 4;
+/// Sessions that this program has beside those of its users: two read counters, one the waits, one asks and checks, one keeps a copy.
+const OWN_SESSIONS: u32 = 5;

@@ -201,7 +201,7 @@ impl Database for TprocCMysql {
         Some(NO_COPY)
     }
 
-    fn copy(&self) -> Result<Arc<dyn Database>> {
+    fn copy(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Arc<dyn Database>> {
         Err(Error::Unsupported {
             database: "MariaDB",
             what: "copy a database within the server",

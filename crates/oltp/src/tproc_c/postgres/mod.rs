@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use iolite_db::postgres::Target;
 use iolite_db::{Error, Instance, Postgres, Result};
-use iolite_model::{Durability, ErrorCause};
+use iolite_model::{Bytes, Durability, ErrorCause};
 use postgres::{Client, CopyInWriter};
 
 use super::contract::{Database, Loader, Reader, Session, Table, Value};
@@ -32,6 +32,8 @@ pub struct TprocCPostgres {
     instance: Arc<Postgres>,
     target: Arc<Target>,
     durability: Durability,
+    /// The session in its copy.
+    keeper: copy::Keeper,
 }
 
 /// What there is of ours.
@@ -47,7 +49,7 @@ impl TprocCPostgres {
     pub fn new(url: &str, durability: Durability) -> Result<TprocCPostgres> {
         let instance = Arc::new(Postgres::new(url)?);
         let target = Arc::clone(instance.target());
-        Ok(TprocCPostgres { instance, target, durability })
+        Ok(TprocCPostgres { instance, target, durability, keeper: copy::Keeper::default() })
     }
 
     fn path(&self) -> std::path::PathBuf {
@@ -140,7 +142,7 @@ impl Database for TprocCPostgres {
     fn purge(&self) -> Result<()> {
         let mut client = self.target.connect()?;
         if self.find(&mut client)?.is_none() {
-            return Ok(());
+            return self.remove_copy();
         }
         let mut sql = String::from("BEGIN;");
         sql += procedures::DROP;
@@ -150,17 +152,29 @@ impl Database for TprocCPostgres {
         // Without CASCADE: what others have put there keeps the schema in place.
         sql += &format!("DROP TABLE IF EXISTS {SCHEMA}.{CATALOGUE}; DROP SCHEMA {SCHEMA}; COMMIT");
         client.batch_execute(&sql).map_err(|e| self.target.failed("remove TPROC-C from", e))?;
-        copy::remove(&self.target)
+        self.remove_copy()
     }
 
-    fn copy(&self) -> Result<Arc<dyn Database>> {
-        let instance = Arc::new(Postgres::at(copy::create(&self.target)?));
+    fn copy(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Arc<dyn Database>> {
+        let instance = Arc::new(Postgres::at(copy::create(&self.target, &self.keeper, stop)?));
         let target = Arc::clone(instance.target());
-        Ok(Arc::new(TprocCPostgres { instance, target, durability: self.durability }))
+        let (durability, keeper) = (self.durability, copy::Keeper::default());
+        Ok(Arc::new(TprocCPostgres { instance, target, durability, keeper }))
     }
 
     fn remove_copy(&self) -> Result<()> {
-        copy::remove(&self.target)
+        copy::remove(&self.target, &self.keeper)
+    }
+
+    fn copy_removal(&self) -> String {
+        copy::removal(&self.target)
+    }
+
+    fn copied_bytes(&self) -> Result<Bytes> {
+        let mut client = self.target.connect()?;
+        let row = client.query_one("SELECT pg_database_size(current_database())", &[]);
+        let size: i64 = row.map_err(|e| self.target.failed("ask the size of", e))?.get(0);
+        Ok(Bytes(size.unsigned_abs()))
     }
 
     fn spreads_warehouses(&self) -> bool {
