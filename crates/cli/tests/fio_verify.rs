@@ -186,19 +186,19 @@ fn as_much_is_read_back_as_fio_reads_back() {
         "--loops=2 --io_size=32k",
         "--loops=2 --do_verify=0",
         "--number_ios=5",
-        "--verify_backlog=1",
-        "--verify_backlog=5 --loops=2",
-        "--verify_backlog=4 --verify_backlog_batch=1",
-        "--verify_backlog=4 --verify_backlog_batch=9",
+        "--verify_backlog=1 --direct=1",
+        "--verify_backlog=5 --loops=2 --direct=1",
+        "--verify_backlog=4 --verify_backlog_batch=1 --direct=1",
+        "--verify_backlog=4 --verify_backlog_batch=9 --direct=1",
         "--verify_backlog=4 --do_verify=0",
-        "--verify_backlog=4 --ioengine=libaio --iodepth=8",
-        "--verify_backlog=4 --runtime=60",
+        "--verify_backlog=4 --ioengine=libaio --iodepth=8 --direct=1",
+        "--verify_backlog=4 --runtime=60 --direct=1",
     ];
     const SIZES: [&str; 4] = [
         "--bsrange=4k-16k --size=256k",
         "--bssplit=4k/50:8k/30:16k/20 --size=256k",
         "--bssplit=4k/50:12k/50 --size=240k --loops=2",
-        "--bsrange=4k-16k --size=256k --verify_backlog=6",
+        "--bsrange=4k-16k --size=256k --verify_backlog=6 --direct=1",
     ];
     let place = TestDirectory::new();
     let installed = fio_is_installed();
@@ -222,6 +222,29 @@ fn as_much_is_read_back_as_fio_reads_back() {
                 assert_eq!(reads, all * writes, "{job}");
             }
         }
+    }
+}
+
+/// What a backlog has read from the page cache is read again from the device, after each loop.
+#[test]
+fn a_buffered_backlog_is_verified_again_from_the_device() {
+    let place = TestDirectory::new();
+    // Of 16 blocks the backlog reads full ones only.
+    for (option, reads, writes) in [
+        ("--verify_backlog=4", 12 + 16, 16),
+        ("--verify_backlog=5 --loops=2", 2 * (15 + 16), 32),
+        ("--verify_backlog=8 --verify_backlog_batch=2", 8 + 16, 16),
+        ("--verify_backlog=4 --do_verify=0", 0, 16),
+        ("--verify_backlog=16", 16, 16),
+        ("--verify_backlog=4 --direct=1", 16, 16),
+    ] {
+        let output = run(
+            Program::Ours,
+            &empty_directory(&place, "amounts"),
+            &format!("--rw=write --verify=crc32c {option}"),
+        );
+        assert!(output.status.success(), "{option}: {}", stderr(&output));
+        assert_eq!(amounts(&output), [reads, writes, 0], "{option}");
     }
 }
 

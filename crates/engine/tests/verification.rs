@@ -297,7 +297,7 @@ fn what_was_written_is_verified_during_the_phase() {
         let backlog_batch = backlog / 2;
         let verify =
             Verify { passes, backlog, backlog_batch, block: Bytes(BLOCK), ..verify(Checksum::Crc32c) };
-        FileTask { verify: Some(verify), ..written_over(Checksum::Crc32c, 3) }
+        FileTask { verify: Some(verify), direct: true, ..written_over(Checksum::Crc32c, 3) }
     };
     for (passes, backlog, expected) in [(0, 0, 256), (3, 0, 3 * 256), (0, 7, 3 * 256), (3, 7, 3 * 256)] {
         let outcome = simulate(&during(passes, backlog), SimFaults::default());

@@ -41,7 +41,8 @@ pub struct Verify {
     #[serde(default, skip_serializing_if = "is_none")]
     pub passes: u32,
     /// Maximum number of writes of a worker that were not verified: with so many, some are read and verified before it goes on
-    /// (fio's `verify_backlog`); 0 for no limit.
+    /// (fio's `verify_backlog`); 0 for no limit. Without direct I/O they are read again later, since what is read may come from the
+    /// page cache.
     #[serde(default, skip_serializing_if = "is_none")]
     pub backlog: u32,
     /// Number of writes of a full `backlog` that are verified, the oldest first; 0 for all of them.

@@ -95,6 +95,10 @@ pub(crate) struct Checker {
     /// By slot: the operation on its way.
     in_flight: Vec<Option<InFlight>>,
     verified: Verified,
+    /// What is read comes from the device, not from the page cache.
+    direct: bool,
+    /// A pass has not read all that it was to read.
+    skipped: bool,
     /// Where what was written is left at the end.
     kept: Kept,
 }
@@ -127,7 +131,7 @@ impl InFlight {
 }
 
 impl Checker {
-    /// For a worker with so many slots.
+    /// For a worker with so many slots, whose I/O may be direct.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -135,7 +139,7 @@ impl Checker {
         judge: Judge,
         (written, journal): (Written, Option<Journal>),
         kept: Kept,
-        passes: Passes,
+        (passes, direct): (Passes, bool),
         slots: u32,
     ) -> io::Result<Checker> {
         Ok(Checker {
@@ -146,6 +150,8 @@ impl Checker {
             read_back: PhaseTotals::default(),
             in_flight: memory::filled(None, slots.max(1) as usize)?,
             verified: Verified::default(),
+            direct,
+            skipped: false,
             kept,
         })
     }
@@ -176,6 +182,17 @@ impl Checker {
                     journal.begin(&self.written, other.offset, other.length, number);
                 }
             }
+        }
+    }
+
+    /// A pass was made. What it has read from the device, and nothing else, is left out by later ones.
+    fn passed(&mut self, pass: Pass, incomplete: bool) {
+        let to = self.passes.end();
+        // What one has not reached is only reached by one that reads all.
+        self.skipped = incomplete || (self.skipped && pass == Pass::Backlog);
+        // A part was dropped from the page cache. A backlog was not: there the cache may have been compared with itself.
+        if !self.skipped && (pass == Pass::Part || self.direct) {
+            self.written.verified_to(to);
         }
     }
 
@@ -252,18 +269,22 @@ impl Checks for Checker {
         lane: &WorkerLane,
     ) -> Result<bool, EngineError> {
         let begun = lane.now();
-        let left = match self.passes.pass() {
-            (Pass::Part, _) => {
-                // Comparing what is in memory with itself would say nothing.
-                self.judge.targets.forget_cached(&self.judge.task)?;
+        let (pass, writes) = self.passes.pass();
+        let left = match pass {
+            Pass::Part => {
+                // Comparing what is in memory with itself would say nothing. Who is interrupted compares nothing, and need not
+                // wait for what is dirty.
+                if !lane.interrupted() {
+                    self.judge.targets.forget_cached(&self.judge.task)?;
+                }
                 Left::All(0)
             }
-            (Pass::Backlog, writes) => Left::Writes(writes),
+            Pass::Backlog => Left::Writes(writes),
         };
         let mut record = Apart { lane, counts: &mut self.read_back };
         let found = read_back(backend, room, (&self.written, left), &self.judge, &mut record)
             .map_err(EngineError::Queue)?;
-        self.written.verified_to(self.passes.end());
+        self.passed(pass, found.incomplete);
         let right = found.wrong + found.unreadable == 0;
         self.verified.add(found);
         self.read_back.measured += lane.now().saturating_sub(begun);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use iolite_model::{OpKind, Verified};
 use iolite_stats::{Completion, PhaseTotals};
 use iolite_sys::memory;
-use iolite_workers::WorkerLane;
+use iolite_workers::{DRAIN_INTERRUPTED, WorkerLane};
 
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
 use crate::verify::judge::Judge;
@@ -109,7 +109,9 @@ impl Left<'_> {
 }
 
 /// Reads what is left to verify, with as many reads on their way as there are slots, and compares each with what is known of it.
-/// `room` is the size of a slot's buffer. The reads are recorded in `record`, until it is interrupted.
+/// `room` is the size of a slot's buffer. The reads are recorded in `record`, until it is interrupted: what was not read then, or
+/// after the first wrong unit where that is the last to be looked for, makes what was found incomplete. Nothing is left in flight
+/// but by an interruption or an error, which end the phase.
 ///
 /// # Errors
 /// The back end's queue is broken. Reads that fail count as unreadable units.
@@ -124,12 +126,10 @@ pub(crate) fn read_back<B: Backend, R: Record>(
     let in_flight = memory::filled(None, slots as usize)?;
     let mut reader = Reader { written, judge, record, verified: Verified::default(), in_flight };
     let mut free: Vec<u32> = (0..slots).collect();
-    let mut returned = Completions::new();
+    let (mut returned, mut interrupted_at) = (Completions::new(), None);
     loop {
-        let interrupted = reader.record.interrupted() || reader.has_failed();
-        reader.verified.incomplete |= interrupted && left.first(written, max, by_write).is_some();
-        while !interrupted
-            && !reader.has_failed()
+        // Looked at before each read: a back end that blocks never gets out of here otherwise.
+        while !reader.is_over()
             && let Some(slot) = free.pop()
         {
             let Some(mut run) = left.first(written, max, by_write) else {
@@ -153,16 +153,24 @@ pub(crate) fn read_back<B: Backend, R: Record>(
             }
             left.advance(run.end);
         }
-        if reader.in_flight.iter().all(Option::is_none) {
+        if reader.is_idle() {
+            reader.verified.incomplete |= left.first(written, max, by_write).is_some();
             return Ok(reader.verified);
         }
         backend.reap(1, WAIT, &mut returned)?;
-        if interrupted && returned.is_empty() {
-            return Ok(reader.verified);
-        }
+        let silent = returned.is_empty();
         for Returned { slot, result, .. } in returned.drain(..) {
             reader.take(backend, slot, result);
             free.push(slot);
+        }
+        // Reads are only given up on where that ends the phase: whoever goes on would write from buffers that they still fill.
+        if reader.record.interrupted() && !reader.is_idle() {
+            let now = reader.record.now();
+            let since = now.saturating_sub(*interrupted_at.get_or_insert(now));
+            if silent || u128::from(since) > DRAIN_INTERRUPTED.as_nanos() {
+                reader.verified.incomplete = true;
+                return Ok(reader.verified);
+            }
         }
     }
 }
@@ -177,6 +185,16 @@ struct Reader<'a, R> {
 }
 
 impl<R: Record> Reader<'_, R> {
+    /// Whether nothing more is to be read.
+    fn is_over(&self) -> bool {
+        self.record.interrupted() || self.has_failed()
+    }
+
+    /// Whether no read is on its way.
+    fn is_idle(&self) -> bool {
+        self.in_flight.iter().all(Option::is_none)
+    }
+
     /// The first wrong unit is the last to be looked for, and it was found.
     fn has_failed(&self) -> bool {
         self.judge.verify.fatal && self.verified.wrong + self.verified.unreadable > 0

@@ -113,7 +113,7 @@ impl Verification {
         let journal = self.state.get().map(|state| Journal::new(state, worker)).transpose()?;
         let kept = self.written.clone();
         let passes = Passes::of(&of.task, &self.verify, worker);
-        Checker::new(judge, (written, journal), kept, passes, slots)
+        Checker::new(judge, (written, journal), kept, (passes, of.task.direct), slots)
             .map_err(|source| EngineError::Backend { backend: of.task.backend, source })
     }
 

@@ -88,10 +88,14 @@ impl Written {
         number
     }
 
-    /// Writes up to this number, or all until now, were read back and verified.
+    /// Writes up to this number, or all until now, were read back and verified. A number that the last write has not reached is
+    /// one of before numbers came again: nothing since was verified.
     pub(crate) fn verified_to(&mut self, number: Option<u32>) {
-        let last = || if self.writes == 0 { 0 } else { ((self.writes - 1) % u64::from(LAST)) as u32 + 1 };
-        self.verified = number.unwrap_or_else(last);
+        let last = if self.writes == 0 { 0 } else { ((self.writes - 1) % u64::from(LAST)) as u32 + 1 };
+        let number = number.unwrap_or(last);
+        if number <= last {
+            self.verified = number;
+        }
     }
 
     /// Whether a unit is to be read back: somebody has written it, and it was not verified since.
@@ -234,6 +238,11 @@ mod tests {
         let again = written.next_number();
         written.wrote(0, 512, again);
         assert_eq!((again, written.next_run(0, 1, false)), (1, Some(0..1)));
+        // A backlog of before.
+        written.verified_to(Some(last));
+        assert_eq!(written.next_run(0, 1, false), Some(0..1));
+        written.verified_to(Some(again));
+        assert_eq!(written.next_run(0, 1, false), None);
     }
 
     #[test]

@@ -440,7 +440,9 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Blocks that are written before they are read back and verified, rather than all of them.",
         support: Support::Bounded(
-            "measured time stands still while data is verified: the bandwidth of writes does not include it",
+            "measured time stands still while data is verified: the bandwidth of writes does not include it. \
+             Without direct=1 this may compare the page cache with itself, so that all is verified again, from the device, after \
+             each loop",
         ),
         set: |spec, given| given.integer(0, MAX).map(|blocks| spec.verify.backlog = blocks as u32),
         ..Opt::PLAIN
