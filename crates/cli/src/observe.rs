@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use iolite_engine::{Control, EngineError};
-use iolite_model::{Concluded, Nanos, Storage};
+use iolite_model::{Concluded, Nanos, Storage, Warning};
 use iolite_observe::Schedule;
 use iolite_results::RunRequest;
 use iolite_session::{GaveUp, Observation, ServerObservation, Session, Setup, ending, patiently};
@@ -90,7 +90,7 @@ fn machine(args: &ObserveArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let schedule = schedule(args.duration, args.interval)?;
     let server = server(args)?;
-    let storage = storage(args, server.as_ref(), &control)?;
+    let (storage, unknown) = storage(args, server.as_ref(), &control)?;
     let setup = Setup {
         directory: None,
         results: setup::usable_results(args.output.results.clone())?,
@@ -99,6 +99,7 @@ fn machine(args: &ObserveArgs) -> anyhow::Result<Exit> {
     let subject = storage.directory.display().to_string();
     let mut session = Session::begin_sampling(setup::run_info(storage), setup, schedule, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("observe", subject)));
+    unknown.into_iter().for_each(|warning| session.warn(warning));
     let mut step = SingleStep::new(args.duration);
     let driven = match server {
         Some(mut server) => session.drive(&mut step, &mut server),
@@ -123,19 +124,20 @@ fn server(args: &ObserveArgs) -> anyhow::Result<Option<ServerObservation>> {
     Ok(Some(ServerObservation::new(url, args.waits.sampling())))
 }
 
-/// The storage whose devices are observed: that of the directory, of the database, or of the working directory.
+/// The storage whose devices are observed: that of the directory, of the database, or of the working directory; the last with a warning
+/// where the database can't be asked.
 fn storage(
     args: &ObserveArgs,
     server: Option<&ServerObservation>,
     control: &Control,
-) -> anyhow::Result<Storage> {
+) -> anyhow::Result<(Storage, Option<Warning>)> {
     let of_directory =
         |path: &Path| -> anyhow::Result<Storage> { Ok(iolite_observe::storage(&setup::directory(path)?)?) };
     match (&args.directory, server.cloned()) {
-        (Some(directory), _) => of_directory(directory),
-        (None, None) => of_directory(Path::new(".")),
+        (Some(directory), _) => Ok((of_directory(directory)?, None)),
+        (None, None) => Ok((of_directory(Path::new("."))?, None)),
         (None, Some(server)) => match patiently(control, ASKED, move || server.storage()) {
-            Ok(Ok(storage)) => Ok(storage),
+            Ok(Ok(storage)) => Ok((storage, None)),
             Err(GaveUp::Interrupted) => Err(EngineError::Interrupted.into()),
             unknown => {
                 let why = match unknown {
@@ -143,7 +145,9 @@ fn storage(
                     _ => "the database does not respond".to_owned(),
                 };
                 output::note(&format!("{why}; meanwhile, the devices of the working directory are observed"));
-                of_directory(Path::new("."))
+                let what =
+                    "the devices of the database (those observed are of the working directory)".to_owned();
+                Ok((of_directory(Path::new("."))?, Some(Warning::LeftOut { what, why })))
             }
         },
     }

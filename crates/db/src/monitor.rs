@@ -11,6 +11,8 @@ use crate::instance::{Instance, LockWait};
 
 /// Time between two readings of the counters.
 const TICK: Duration = Duration::from_millis(200);
+/// Time after which the counters of the last look are none of now: a server under load may take longer than a tick to respond.
+const LATE: Duration = Duration::from_secs(1);
 /// Readings of the counters for each look at the locks.
 const LOCKS_EVERY: u32 = 5;
 
@@ -34,6 +36,8 @@ struct Latest {
     /// When the counters were last read.
     read: Option<Instant>,
     failure: Option<String>,
+    /// Nothing more is read.
+    ended: bool,
 }
 
 impl LatestCounters {
@@ -53,6 +57,12 @@ impl LatestCounters {
         self.lock().failure.clone()
     }
 
+    /// Whether these counters are those of now, or the last ones of a monitor that has ended: no look has failed since, and none is late.
+    pub fn is_current(&self) -> bool {
+        let ended = self.lock().ended;
+        self.failure().is_none() && (ended || self.age() <= LATE)
+    }
+
     /// Time since the counters were read.
     pub fn age(&self) -> Duration {
         self.lock().read.map_or(Duration::ZERO, |read| read.elapsed())
@@ -60,7 +70,8 @@ impl LatestCounters {
 
     fn set(&self, seen: &DatabaseObservation, write_back: Vec<ReadingValue>, failure: Option<String>) {
         let DatabaseObservation { physical: counted, observed, .. } = *seen;
-        *self.lock() = Latest { counted, observed, write_back, read: Some(Instant::now()), failure };
+        *self.lock() =
+            Latest { counted, observed, write_back, read: Some(Instant::now()), failure, ended: false };
     }
 
     fn lock(&self) -> MutexGuard<'_, Latest> {
@@ -127,6 +138,7 @@ impl Monitor {
                     locks.look(database.lock_waits().unwrap_or_default(), Instant::now());
                 }
             }
+            published.lock().ended = true;
             DatabaseObservation { lock_waits: locks.finish(), ..looks.seen }
         });
         let thread = thread.ok()?;
@@ -233,6 +245,20 @@ fn nanos(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counters_of_a_server_that_does_not_respond_are_not_those_of_now() {
+        let latest = LatestCounters::default();
+        latest.set(&DatabaseObservation::default(), Vec::new(), None);
+        assert!(latest.is_current());
+        latest.lock().failure = Some("gone".into());
+        assert!(!latest.is_current());
+        latest.set(&DatabaseObservation::default(), Vec::new(), None);
+        latest.lock().read = Instant::now().checked_sub(2 * LATE);
+        assert!(!latest.is_current());
+        latest.lock().ended = true;
+        assert!(latest.is_current());
+    }
 
     #[test]
     fn a_wait_lasts_from_look_to_look() {

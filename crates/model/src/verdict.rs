@@ -30,6 +30,9 @@ pub enum ReasonUnit {
     Count,
 }
 
+/// What the criterion of a mean ends with.
+const MEAN: &str = ", mean";
+
 /// One criterion and how it came out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reason {
@@ -83,6 +86,11 @@ impl Reason {
     pub fn with_figure(self, value: f64, bound: f64, unit: ReasonUnit) -> Reason {
         let known = |number: f64| if number.is_finite() { number } else { f64::NAN };
         Reason { value: known(value), bound: known(bound), unit: Some(unit), ..self }
+    }
+
+    /// Whether the figure is a mean: not a quantile, a longest time or a rate.
+    pub fn is_of_mean(&self) -> bool {
+        self.what.ends_with(MEAN)
     }
 
     /// The same about the phase of this number alone.

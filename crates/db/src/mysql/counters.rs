@@ -19,7 +19,7 @@ const PURGE: Duration = Duration::from_secs(120);
 /// The longest to wait without any of it being done.
 const STANDSTILL: Duration = Duration::from_secs(5);
 /// Errors of statements for which an account lacks a privilege: on a database, on a table, a global one.
-const DENIED: [u16; 3] = [1044, 1142, 1227];
+pub(super) const DENIED: [u16; 3] = [1044, 1142, 1227];
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 const STATUS: &str = "SHOW /* iolite monitor */ GLOBAL STATUS WHERE Variable_name IN ('Innodb_data_reads', 'Innodb_data_read', \
                       'Innodb_data_writes', 'Innodb_data_written', 'Innodb_data_fsyncs', 'Innodb_log_writes', \
@@ -28,14 +28,14 @@ const WRITE_BACK: &str = "SHOW /* iolite monitor */ GLOBAL STATUS WHERE Variable
                           'Innodb_buffer_pool_pages_flushed', 'Innodb_buffer_pool_wait_free', 'Innodb_log_waits')";
 
 /// Who waits for a row among the sessions in this database, and who holds it.
-const ROW_LOCKS_OF_MARIADB: &str = "SELECT r.trx_mysql_thread_id, CONCAT('session ', b.trx_mysql_thread_id, ', user ', \
+const ROW_LOCKS_OF_MARIADB: &str = "SELECT /* iolite monitor */ r.trx_mysql_thread_id, CONCAT('session ', b.trx_mysql_thread_id, ', user ', \
      p.USER, ', ', p.COMMAND, IFNULL(CONCAT(', ', LEFT(p.INFO, 80)), '')) \
      FROM information_schema.INNODB_LOCK_WAITS w \
      JOIN information_schema.INNODB_TRX r ON r.trx_id = w.requesting_trx_id \
      JOIN information_schema.INNODB_TRX b ON b.trx_id = w.blocking_trx_id \
      JOIN information_schema.PROCESSLIST p ON p.ID = b.trx_mysql_thread_id \
      JOIN information_schema.PROCESSLIST own ON own.ID = r.trx_mysql_thread_id AND own.DB = DATABASE() ORDER BY 1, 2";
-const ROW_LOCKS_OF_MYSQL: &str = "SELECT r.trx_mysql_thread_id, CONCAT('session ', b.trx_mysql_thread_id, ', user ', \
+const ROW_LOCKS_OF_MYSQL: &str = "SELECT /* iolite monitor */ r.trx_mysql_thread_id, CONCAT('session ', b.trx_mysql_thread_id, ', user ', \
      p.USER, ', ', p.COMMAND, IFNULL(CONCAT(', ', LEFT(p.INFO, 80)), '')) \
      FROM performance_schema.data_lock_waits w \
      JOIN information_schema.INNODB_TRX r ON r.trx_id = w.REQUESTING_ENGINE_TRANSACTION_ID \
@@ -43,7 +43,7 @@ const ROW_LOCKS_OF_MYSQL: &str = "SELECT r.trx_mysql_thread_id, CONCAT('session 
      JOIN information_schema.PROCESSLIST p ON p.ID = b.trx_mysql_thread_id \
      JOIN information_schema.PROCESSLIST own ON own.ID = r.trx_mysql_thread_id AND own.DB = DATABASE() ORDER BY 1, 2";
 /// Who waits for a table. The server shows the holder in an optional plugin only.
-const TABLE_LOCKS: &str = "SELECT ID, 'a session that has locked the table (SHOW FULL PROCESSLIST shows candidates)' \
+const TABLE_LOCKS: &str = "SELECT /* iolite monitor */ ID, 'a session that has locked the table (SHOW FULL PROCESSLIST shows candidates)' \
      FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND STATE LIKE 'Waiting for table%lock'";
 
 /// See [`Instance::counters`](crate::Instance::counters): the whole server's, InnoDB's part.

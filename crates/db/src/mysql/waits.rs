@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use mysql::Conn;
 
 use super::connect::Target;
+use super::counters::DENIED;
 use super::rows::Rows;
 use crate::error::Result;
 use crate::lossy::Lossy;
@@ -13,7 +14,7 @@ use crate::waits::{ActiveSession, Sample, WaitObject, WaitReader};
 /// Sessions in this database that execute something, without those that read the counters for us.
 const ACTIVE: &str = "SELECT p.ID, IFNULL(p.STATE, ''), IFNULL(LEFT(p.INFO, 400), p.COMMAND) FROM information_schema.PROCESSLIST p \
      WHERE p.DB = DATABASE() AND p.ID <> CONNECTION_ID() AND p.COMMAND NOT IN ('Sleep', 'Daemon', 'Binlog Dump') \
-     AND IFNULL(p.INFO, '') NOT LIKE 'SHOW /* iolite monitor */%'";
+     AND IFNULL(p.INFO, '') NOT LIKE '%/* iolite monitor */%'";
 /// Sessions that wait for a row just now: reading the tables of locks stops InnoDB's lock system for a moment, and is left out
 /// where nobody waits.
 const WAITING: &str = "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'";
@@ -55,6 +56,8 @@ pub(super) struct MysqlWaits {
     privileged: bool,
     /// Whether the server shows who waits for a row: MySQL does not without its performance_schema.
     shows_rows: bool,
+    /// Whether this account may not read the tables of locks.
+    denied: bool,
 }
 
 impl MysqlWaits {
@@ -66,7 +69,7 @@ impl MysqlWaits {
         };
         let schema = conn.query_row::<u8>("SELECT @@performance_schema");
         let schema = schema.map_err(|e| target.refusal("ask for the sessions of", e))? == Some(1);
-        Ok(MysqlWaits { conn, target, mariadb, privileged, shows_rows: mariadb || schema })
+        Ok(MysqlWaits { conn, target, mariadb, privileged, shows_rows: mariadb || schema, denied: false })
     }
 
     /// Who waits for a row.
@@ -87,9 +90,17 @@ impl MysqlWaits {
 
     fn ask(&mut self) -> mysql::Result<Sample> {
         let waiting = self.number(WAITING)?;
-        let shows_rows = self.privileged && self.shows_rows;
-        let mut held = if waiting > 0 && shows_rows { self.rows()? } else { HashMap::new() };
-        let unseen_rows = if shows_rows { 0 } else { waiting };
+        let held =
+            if waiting > 0 && self.privileged && self.shows_rows { self.rows() } else { Ok(HashMap::new()) };
+        let mut held = match held {
+            Err(mysql::Error::MySqlError(error)) if DENIED.contains(&error.code) => {
+                self.shows_rows = false;
+                self.denied = true;
+                HashMap::new()
+            }
+            held => held?,
+        };
+        let unseen_rows = if self.privileged && self.shows_rows { 0 } else { waiting };
         let unseen = if self.privileged {
             0
         } else {
@@ -138,7 +149,10 @@ impl WaitReader for MysqlWaits {
     }
 
     fn remedy(&self) -> String {
-        if self.privileged {
+        if self.denied {
+            "as an administrator, run GRANT SELECT ON performance_schema.* TO this account, and repeat"
+                .to_owned()
+        } else if self.privileged {
             "set performance_schema = ON in the server's option file, restart the server, and repeat"
                 .to_owned()
         } else {

@@ -54,7 +54,8 @@ impl Layout {
     /// The same with its large tables in so many partitions.
     ///
     /// # Errors
-    /// [`Error::Url`] for a number of which some partitions would be empty, or that is none.
+    /// [`Error::Url`] for a number of which some partitions must be empty, or that is none. PostgreSQL hashes the warehouse: partitions may
+    /// be empty or have several warehouses with any number.
     pub fn partitioned(self, partitions: u32) -> Result<Layout> {
         let max = MAX_PARTITIONS.min(self.warehouses);
         if partitions == 0 || partitions > max {

@@ -61,14 +61,16 @@ fn of_phase(source: &Source<'_>) -> Vec<(String, bool, f64)> {
     [mean, target, requested].into_iter().flatten().chain(judged(source)).collect()
 }
 
-/// The bounds of the verdict's criteria that judged this phase: of the rate, or of a response time.
+/// The bounds of the verdict's criteria that judged this phase: of the rate, or of a mean response time.
 fn judged(source: &Source<'_>) -> Vec<(String, bool, f64)> {
     let index = source.phase.info.index;
     let reasons = source.run.verdict.iter().flat_map(|verdict| &verdict.reasons);
     let of_phase = reasons.filter(|reason| reason.phase == Some(index) && !reason.bound.is_nan());
     let bound = |reason: &Reason| {
         let is_rate = match reason.unit? {
-            ReasonUnit::Nanoseconds => false,
+            // The chart shows means: a bound of a quantile or of the longest time says nothing of them.
+            ReasonUnit::Nanoseconds if reason.is_of_mean() => false,
+            ReasonUnit::Nanoseconds => return None,
             ReasonUnit::OperationsPerSecond => true,
             ReasonUnit::BytesPerSecond | ReasonUnit::Count => return None,
         };

@@ -238,7 +238,8 @@ fn the_criteria_of_a_verdict_are_lines_over_the_phases_that_they_judged() {
         Reason::new(Fitness::Fit, what, "as measured", "as asked").with_figure(1.0, bound, unit)
     };
     let reasons = vec![
-        reason("p99", 2e6, ReasonUnit::Nanoseconds).of_phase(1),
+        reason("random read, mean", 2e6, ReasonUnit::Nanoseconds).of_phase(1),
+        reason("random read, p99", 9e6, ReasonUnit::Nanoseconds).of_phase(1),
         reason("rate", 5_000.0, ReasonUnit::OperationsPerSecond).of_phase(1),
         reason("bandwidth", 1e9, ReasonUnit::BytesPerSecond).of_phase(1),
         reason("of several phases", 1.0, ReasonUnit::Nanoseconds),
@@ -254,7 +255,7 @@ fn the_criteria_of_a_verdict_are_lines_over_the_phases_that_they_judged() {
         .map(|(at, series)| (at, series.name.as_str()))
         .collect();
     let [(time, of_time), (rate, of_rate)] = found[..] else { panic!("{found:?}") };
-    assert_eq!((of_time, of_rate), ("criterion: p99: as asked", "criterion: rate: as asked"));
+    assert_eq!((of_time, of_rate), ("criterion: random read, mean: as asked", "criterion: rate: as asked"));
     let [rates, means] = &chart.panels[..] else { panic!("two panels") };
     assert!(rates.lines[time].is_empty() && means.lines[rate].is_empty());
     assert!(means.lines[time].iter().flatten().all(|point| point.1 == 2e6));

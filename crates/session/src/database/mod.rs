@@ -7,6 +7,7 @@ mod observation;
 mod own;
 mod probes;
 mod ran;
+mod sampling;
 mod site;
 mod storage;
 mod tproc_c;

@@ -10,22 +10,18 @@ use iolite_oltp::tproc_c;
 use iolite_suites::SingleStep;
 
 use super::probes;
+use super::sampling::{ANSWER, Retries, Sampling, add_gap};
 use super::storage::DatabaseStorage;
-use super::waits::{WaitSampling, advised, hidden};
+use super::waits::WaitSampling;
 use crate::drive::Environment;
 use crate::ending::describe;
 use crate::patience::GaveUp;
 use crate::session::Session;
 
-/// How long a server may take to respond to what it is asked first.
-const ANSWER: Duration = Duration::from_secs(10);
 /// Time without a reading after which a server is taken for one that hangs: readings are five per second.
 const SILENCE: Duration = Duration::from_secs(5);
 /// Time between two looks at whether it still responds.
 const LOOK: Duration = Duration::from_millis(200);
-/// Time until a server is asked again that did not respond: doubled each time, up to the maximum.
-const RETRY: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(30)];
-
 /// A database that is observed while time passes, for as long as it responds.
 #[derive(Debug, Clone)]
 pub struct ServerObservation {
@@ -41,9 +37,8 @@ struct OpenServer {
     engine: String,
     version: String,
     monitor: Monitor,
-    sampler: Option<WaitSampler>,
-    /// Why its waits are not sampled.
-    unsampled: Option<String>,
+    /// The sampler of its sessions, if they are shown, or why they can't be sampled; `None` where that is not asked for.
+    sampler: Option<Result<Option<WaitSampler>, String>>,
 }
 
 /// Since when nothing is read, and why.
@@ -87,25 +82,26 @@ impl ServerObservation {
 
     /// Reads it until `end`, again and again where it goes away and comes back.
     fn observe(&mut self, session: &mut Session<'_>, end: Instant) {
-        let (mut missing, mut retry): (Option<Missing>, Duration) = (None, RETRY[0]);
+        let (mut missing, mut retries): (Option<Missing>, Retries) = (None, Retries::new());
         while !is_over(session, end) {
             let asked = session.elapsed();
-            match self.open(session) {
+            let read = match self.open(session) {
                 Ok(server) => {
                     self.end_gap(session, missing.take());
-                    retry = RETRY[0];
+                    let begun = Instant::now();
                     missing = self.read(session, server, end);
+                    begun.elapsed()
                 }
                 Err(Some(why)) => {
                     missing.get_or_insert((asked, why));
-                    pause(session, retry, end);
-                    retry = (retry * 2).min(RETRY[1]);
+                    Duration::ZERO
                 }
                 Err(None) => break,
-            }
+            };
             if let Some((_, why)) = &missing {
                 session.events().message("observing the machine; the database cannot be read");
                 session.warn(Warning::ProbeFailed { probe: "the database".into(), reason: why.clone() });
+                pause(session, retries.after(read), end);
             }
         }
         self.end_gap(session, missing);
@@ -130,40 +126,29 @@ impl ServerObservation {
 
     /// Reads a database until it no longer responds, which is returned, or the time is over.
     fn read(&mut self, session: &mut Session<'_>, server: OpenServer, end: Instant) -> Option<Missing> {
-        let OpenServer { engine, version, monitor, sampler, unsampled } = server;
-        let (begun, latest) = (session.elapsed(), monitor.latest());
+        let OpenServer { engine, version, monitor, sampler } = server;
+        let latest = monitor.latest();
         self.engine = Some(format!("{engine} {version}"));
         session.events().message("observing the machine and the database");
         session.events().watch(probes::counters(engine, latest.clone()));
-        sampler.iter().for_each(|sampler| session.events().watch(probes::waits(sampler.times())));
+        let url = self.url.clone();
+        let sampling = self.waits.zip(sampler);
+        let mut sampling =
+            sampling.map(|(interval, sampler)| Sampling::begin(url, interval, sampler, session));
         let mut missing = None;
         while missing.is_none() && !is_over(session, end) {
             pause(session, LOOK, end);
             missing = silent(&latest).map(|(since, why)| (ago(session, since), why));
-            if sampler.as_ref().is_some_and(WaitSampler::has_ended) {
-                missing
-                    .get_or_insert_with(|| (session.elapsed(), "sampling of its sessions has ended".into()));
+            if missing.is_none() {
+                sampling.iter_mut().for_each(|sampling| sampling.look(session, &mut self.gaps));
             }
         }
         // Its thread ends by itself: one that waits for a server that hangs would hold up the observation.
         drop(monitor);
-        let sampled = sampler.is_some();
-        let found = sampler.and_then(|sampler| session.patiently(ANSWER, move || sampler.finish()).ok()?);
-        [probes::DATABASE, probes::WAITS].into_iter().for_each(|probe| session.events().unwatch(probe));
-        if sampled && found.is_none() {
-            let why = "its last sample had no response; the times that sessions spent in each wait are in SQL (probe `waits`)";
-            session.warn(Warning::LeftOut { what: "the summary of waits".into(), why: why.into() });
-        }
-        if let Some(found) = found.map(advised) {
-            session.conclude(Concluded::of(&found));
-            hidden(&found).into_iter().for_each(|warning| session.warn(warning));
-            if let (Some((_, why)), Some(failure)) = (&mut missing, found.failure) {
-                *why = failure;
-            }
-        }
-        if let Some(why) = unsampled {
-            session.warn(Warning::LeftOut { what: "waits".into(), why: why.clone() });
-            self.gaps.push(ObservationGap { from: begun, to: session.elapsed(), what: "waits".into(), why });
+        let failure = sampling.and_then(|sampling| sampling.end(session, &mut self.gaps));
+        session.events().unwatch(probes::DATABASE);
+        if let (Some((_, why)), Some(failure)) = (&mut missing, failure) {
+            *why = failure;
         }
         missing
     }
@@ -172,7 +157,7 @@ impl ServerObservation {
     fn end_gap(&mut self, session: &Session<'_>, missing: Option<Missing>) {
         let to = session.elapsed();
         let gap = |(from, why)| ObservationGap { from, to, what: "counters and waits".into(), why };
-        self.gaps.extend(missing.map(gap));
+        missing.map(gap).into_iter().for_each(|gap| add_gap(&mut self.gaps, gap));
     }
 }
 
@@ -181,16 +166,13 @@ fn open(url: &DatabaseUrl, waits: Option<Duration>) -> anyhow::Result<OpenServer
     // A refusal is that of the connection.
     instance.counters()?;
     let description = instance.describe(Durability::AsConfigured)?;
-    let (sampler, unsampled) = match waits.map(|interval| (interval, instance.wait_reader())) {
-        None => (None, None),
-        Some((_, Err(error))) => (None, Some(error.to_string())),
-        Some((interval, Ok(reader))) => {
-            (reader.and_then(|reader| WaitSampler::start(reader, interval)), None)
-        }
-    };
+    let sampler = waits.map(|interval| match instance.wait_reader() {
+        Err(error) => Err(error.to_string()),
+        Ok(reader) => Ok(reader.and_then(|reader| WaitSampler::start(reader, interval))),
+    });
     let monitor =
         Monitor::start(instance).context("no thread can be started to read the database's counters")?;
-    Ok(OpenServer { engine: description.engine, version: description.version, monitor, sampler, unsampled })
+    Ok(OpenServer { engine: description.engine, version: description.version, monitor, sampler })
 }
 
 /// Whether a database no longer responds: since how long ago, and why.

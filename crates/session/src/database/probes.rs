@@ -18,6 +18,10 @@ const OBSERVED: &str = "observed_seconds";
 /// nothing.
 pub(super) fn counters(engine: String, latest: LatestCounters) -> Box<dyn Probe> {
     probe_from(DATABASE, move || {
+        // What a server that does not respond counted before is no reading of now.
+        if !latest.is_current() {
+            return Ok(Vec::new());
+        }
         let (physical, observed) = latest.get();
         let values = counted(&physical, observed, latest.write_back());
         Ok(values.map(|values| Subject { name: engine.clone(), values }).into_iter().collect())

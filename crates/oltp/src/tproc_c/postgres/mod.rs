@@ -23,6 +23,10 @@ const SCHEMA: &str = "iolite_tproc_c";
 const MARK: &str = "created by iolite: TPROC-C";
 /// Column that makes the rows of warehouses large.
 const FILLER: &str = "w_filler";
+/// Locks of a transaction for each partition number, at most: tables and indexes of all partitioned tables.
+const LOCKS_PER_PARTITION: u64 = 16;
+/// Locks that are left to everything else.
+const OTHER_LOCKS: u64 = 400;
 /// Bytes of rows that are sent at once.
 const CHUNK: usize = 256 << 10;
 
@@ -54,6 +58,28 @@ impl TprocCPostgres {
 
     fn path(&self) -> std::path::PathBuf {
         format!("schema {SCHEMA} in {}", self.target.place()).into()
+    }
+
+    /// Refuses more partitions than the server has locks for: a transaction that creates, indexes or drops tables locks all of them.
+    fn admit(&self, client: &mut Client, layout: Layout) -> Result<()> {
+        if layout.partitions <= 1 {
+            return Ok(());
+        }
+        let sql = "SELECT current_setting('max_locks_per_transaction')::bigint \
+                   * (current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint)";
+        let row = client.query_one(sql, &[]).map_err(|e| self.target.failed("ask the settings of", e))?;
+        let locks = row.get::<_, i64>(0).unsigned_abs();
+        let most = most_partitions(locks);
+        if u64::from(layout.partitions) <= most {
+            return Ok(());
+        }
+        Err(Error::Url(format!(
+            "{} partitions need about {} locks in a transaction, but {} has {locks}: specify --partitions of at most {most}, or raise \
+             max_locks_per_transaction and restart the server",
+            layout.partitions,
+            u64::from(layout.partitions) * LOCKS_PER_PARTITION + OTHER_LOCKS,
+            self.target.place()
+        )))
     }
 
     fn find(&self, client: &mut Client) -> Result<Option<OwnTables>> {
@@ -91,6 +117,7 @@ impl Database for TprocCPostgres {
             Some(_) => return Err(Error::Incomplete { path: self.path() }),
             None => {}
         }
+        self.admit(&mut client, layout)?;
         let mut sql = format!(
             "BEGIN; CREATE SCHEMA {SCHEMA}; COMMENT ON SCHEMA {SCHEMA} IS '{MARK}'; \
              CREATE TABLE {SCHEMA}.{CATALOGUE} (name TEXT PRIMARY KEY, value BIGINT NOT NULL);"
@@ -222,6 +249,11 @@ impl Database for TprocCPostgres {
     }
 }
 
+/// Partitions that a server of so many locks can create, index and drop in a transaction.
+fn most_partitions(locks: u64) -> u64 {
+    locks.saturating_sub(OTHER_LOCKS) / LOCKS_PER_PARTITION
+}
+
 /// Creates a table, and its partitions where it has several.
 fn create(table: Table, partitions: u32) -> String {
     let (name, columns) = (table.name(), schema::columns(table));
@@ -323,5 +355,17 @@ impl Reader for PostgresReader {
             .map_err(|e| self.target.failed("check TPROC-C in", e))?;
         let row = |row: &postgres::Row| (0..row.len()).map(|column| session::number(row, column)).collect();
         Ok(rows.iter().map(row).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::most_partitions;
+
+    /// 64 locks for each of 100 sessions are the server's default.
+    #[test]
+    fn partitions_fit_the_default_settings_or_are_refused() {
+        assert_eq!(most_partitions(64 * 100), 375);
+        assert_eq!(most_partitions(0), 0);
     }
 }
