@@ -376,7 +376,7 @@ fn durability_is_what_was_asked_for_or_refused() {
     let written = server.psql(value);
     server.psql("ALTER SYSTEM SET fsync = off");
     server.kill();
-    // Another one: a backend may still commit after its postmaster has ended, though nobody is told.
+    // Another one: a backend may still commit after its postmaster has ended, without reporting it.
     let error = within.perform(&batch(vec![Cycle::Sets(vec![8])]), &mut Vec::new()).unwrap_err().to_string();
     assert!(error.contains("the server has ended") && error.contains("log"), "{error}");
     let error =
