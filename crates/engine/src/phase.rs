@@ -311,11 +311,7 @@ impl Phase {
         plan: Plan,
         start: WorkerStart,
     ) -> Result<Finished, EngineError> {
-        // As with fio, an order that may repeat blocks has no rounds: its cache is dropped once, before the phase.
-        let rounds = matches!(self.task.access, Access::Sequential | Access::Covering | Access::Backwards);
-        // Verification of a round drops it as well.
-        let verified = self.task.verify.as_ref().is_some_and(Verify::during);
-        if !self.task.cache.invalidate || self.task.direct || !rounds || verified {
+        if !drops_each_round(&self.task) {
             return self.measure(backend, plan, start);
         }
         let round = iolite_workload::round(&self.task, start.worker());
@@ -422,6 +418,15 @@ impl Phase {
     }
 }
 
+/// Whether the page cache is dropped when a worker starts over. As with fio, an order that may repeat blocks has no rounds: its cache
+/// is dropped once, before the phase.
+fn drops_each_round(task: &FileTask) -> bool {
+    let rounds = matches!(task.access, Access::Sequential | Access::Covering | Access::Backwards);
+    // Verification of a round drops it as well; that of a backlog doesn't.
+    let verified = task.verify.as_ref().is_some_and(|verify| verify.passes > 1);
+    task.cache.invalidate && !task.direct && rounds && !verified
+}
+
 /// The kinds of operation that the task will record.
 fn kinds(task: &FileTask) -> Vec<OpKind> {
     let mut kinds = Vec::new();
@@ -433,4 +438,25 @@ fn kinds(task: &FileTask) -> Vec<OpKind> {
     kinds.extend(syncs.then_some(OpKind::Sync));
     kinds.extend(task.durability.commits().then_some(OpKind::Commit));
     kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_round_drops_the_cache_unless_its_verification_does() {
+        let mut task = FileTask { access: Access::Sequential, ..FileTask::default() };
+        task.cache.invalidate = true;
+        let with = |passes, backlog| {
+            let verify = Some(Verify { passes, backlog, ..Verify::default() });
+            drops_each_round(&FileTask { verify, ..task.clone() })
+        };
+        assert_eq!(
+            [with(0, 0), with(1, 0), with(0, 8), with(2, 0), with(2, 8)],
+            [true, true, true, false, false]
+        );
+        assert!(!drops_each_round(&FileTask { direct: true, ..task.clone() }));
+        assert!(!drops_each_round(&FileTask { access: Access::Random, ..task.clone() }));
+    }
 }

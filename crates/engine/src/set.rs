@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use iolite_model::{Ending, FileTask, JobTask, Sink};
+use iolite_model::{Bytes, Ending, FileTask, JobTask, OpKind, Sink};
 use iolite_sys::clock::Clock;
 use iolite_workers::{Control, Outcome, SharedSink, StartLine, StartTogether};
 
@@ -32,6 +32,12 @@ pub fn validate_task(task: &JobTask) -> Result<(), EngineError> {
 pub struct Measured(Vec<Ran>);
 
 impl Measured {
+    /// Bytes that were read to verify what was written while it was measured.
+    pub fn read_back(&self) -> Bytes {
+        let of = |ran: &Ran| ran.outcome.read_back.as_ref().map_or(0, |totals| totals.bytes(OpKind::Read));
+        Bytes(self.0.iter().map(of).sum())
+    }
+
     /// Verifies what is left, now that nothing is measured any more; returns the outcomes in the order of the tasks.
     pub fn verify(self) -> Vec<Outcome> {
         self.0.into_iter().map(Ran::verify).collect()

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iolite_engine::{
     Backend, Completions, Control, IoOp, Op, Outcome, Returned, SimImage, Submission, run_file_task_on,
@@ -37,6 +37,8 @@ struct Script {
     /// Offsets that the back end after the phase has read.
     read_after: Mutex<Vec<u64>>,
     interrupted: AtomicBool,
+    /// How long each read takes at least, in CPU time as well.
+    slow: Duration,
 }
 
 /// Brings back one operation at a time, the last submitted first, and nothing at every other look.
@@ -56,6 +58,10 @@ impl Scripted {
         let buffer = &mut self.buffers[op.slot as usize][..op.length as usize];
         match op.io {
             IoOp::Read => {
+                let begun = Instant::now();
+                while begun.elapsed() < self.script.slow {
+                    std::hint::spin_loop();
+                }
                 self.image.read(op.offset, buffer);
                 buffer[1000] ^= u8::from(self.script.wrong[self.stage].contains(&self.reads));
                 self.reads += 1;
@@ -213,4 +219,24 @@ fn an_interruption_ends_a_pass_of_a_back_end_that_blocks() {
             assert_eq!((verified.wrong, script.reads.load(Ordering::Relaxed)), (1, at + 1));
         }
     }
+}
+
+/// The time of the reads counts as theirs and not as measured: all that was timed fits into the time that has passed. Nor does what
+/// they use of the CPU.
+#[test]
+fn measured_time_stands_still_while_a_backlog_is_read() {
+    let slow = Duration::from_millis(5);
+    let begun = Instant::now();
+    let blocking = FileTask { concurrency: 1, ..task() };
+    let (outcome, _) = run(&blocking, &Control::default(), Script { blocks: true, slow, ..wrong(&[], &[]) });
+    let elapsed = begun.elapsed().as_nanos() as u64;
+    let read_back = outcome.read_back.unwrap();
+    assert_eq!(read_back.operations(OpKind::Read), BLOCKS);
+    assert_eq!(outcome.totals.operations(OpKind::Write), BLOCKS);
+    assert!(read_back.measured >= BLOCKS * slow.as_nanos() as u64);
+    let timed = outcome.totals.measured + read_back.measured;
+    assert!(timed <= elapsed, "{} and {} of {elapsed}", outcome.totals.measured, read_back.measured);
+    let (used, reads) =
+        (outcome.usage.user.0 + outcome.usage.system.0, (BLOCKS - 8) * slow.as_nanos() as u64);
+    assert!(used < reads, "{:?}, where the reads alone took {reads}", outcome.usage);
 }

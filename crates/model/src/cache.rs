@@ -110,6 +110,19 @@ impl Cache {
     /// Bytes written that were dirty before.
     const DIRTY: u64 = 64 << 20;
 
+    /// Without so many bytes that were read meanwhile to verify what was written. Where a part of them may have come from the page
+    /// cache, it is not known how much of what the devices have read was the workload's.
+    #[must_use]
+    pub fn without_verification(self, verified: Bytes) -> Cache {
+        let rest = |read: Option<Bytes>| match verified {
+            Bytes(0) => read,
+            Bytes(verified) => {
+                read.filter(|_| self.bypasses()).map(|read| Bytes(read.0.saturating_sub(verified)))
+            }
+        };
+        Cache { device_read: rest(self.device_read), own_read: rest(self.own_read), ..self }
+    }
+
     /// The stamp: from the reads where there are any, else from the writes.
     ///
     /// Reads decide in a mix, because a device's writes include what the log and the file system add.
@@ -277,6 +290,18 @@ mod tests {
 
     fn reads(requested: u64, device: Option<u64>) -> Cache {
         Cache { requested_read: Bytes(requested), device_read: device.map(Bytes), ..Cache::default() }
+    }
+
+    /// A mix served by a cache, whose writes were read back from the device meanwhile.
+    #[test]
+    fn what_was_read_to_verify_is_not_the_workload_s() {
+        let cache = Cache { own_read: Some(Bytes(1000)), ..reads(1000, Some(1000)) };
+        let direct = Cache { direct: true, direct_confirmed: true, ..cache };
+        assert_eq!(direct.without_verification(Bytes(990)).stamp(), CacheStamp::Cached);
+        assert_eq!(direct.without_verification(Bytes(0)).stamp(), CacheStamp::Device);
+        // Some of that may have come from the page cache.
+        assert_eq!(cache.without_verification(Bytes(990)).stamp(), CacheStamp::Unknown);
+        assert_eq!(cache.without_verification(Bytes(0)).stamp(), CacheStamp::Device);
     }
 
     #[test]

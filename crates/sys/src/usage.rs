@@ -67,6 +67,19 @@ fn of(whom: libc::c_int) -> io::Result<ThreadUsage> {
 }
 
 impl ThreadUsage {
+    /// This and more.
+    #[must_use]
+    pub fn and(self, more: ThreadUsage) -> ThreadUsage {
+        ThreadUsage {
+            user: self.user.saturating_add(more.user),
+            system: self.system.saturating_add(more.system),
+            context_switches: self.context_switches.saturating_add(more.context_switches),
+            major_faults: self.major_faults.saturating_add(more.major_faults),
+            minor_faults: self.minor_faults.saturating_add(more.minor_faults),
+            run_delay: self.run_delay.saturating_add(more.run_delay),
+        }
+    }
+
     /// What was used since `before`, of the same thread.
     #[must_use]
     pub fn since(self, before: ThreadUsage) -> ThreadUsage {

@@ -202,9 +202,8 @@ impl Conductor<'_> {
         if self.control.stands_still() {
             return false;
         }
-        // The time of workers that stood still reaches that much further.
-        let end = self.group.timetable().end.saturating_add(self.control.stood_still());
-        let end = self.ends.stopped_at.map_or(end, |at| at.min(end));
+        let stood_until = self.control.stood_until().saturating_sub(self.origin);
+        let end = self.ends.latest(self.group.timetable().end, self.control.stood_still(), stood_until);
         after(end, if self.control.syncing() { LAST_SYNC } else { self.group.patience.ended })
     }
 

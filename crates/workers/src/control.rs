@@ -28,6 +28,8 @@ struct Signal {
     standing: AtomicU32,
     /// For how long the time of a worker has stood still at most, in nanoseconds.
     stood_still: AtomicU64,
+    /// The last instant, of the group's clock, at which the time of a worker stood still.
+    stood_until: AtomicU64,
 }
 
 /// Nothing is asked.
@@ -141,21 +143,28 @@ impl Control {
         self.phase.standing.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The end of what [`stop_begins`](Control::stop_begins) has announced; the worker's time has stood still for so many
-    /// nanoseconds in all.
-    pub fn stop_ends(&self, in_all: u64) {
+    /// The end, at an instant `at` of the group's clock, of what [`stop_begins`](Control::stop_begins) has announced; the worker's
+    /// time has stood still for so many nanoseconds in all.
+    pub fn stop_ends(&self, in_all: u64, at: u64) {
         self.phase.stood_still.fetch_max(in_all, Ordering::Relaxed);
-        self.phase.standing.fetch_sub(1, Ordering::Relaxed);
+        self.phase.stood_until.fetch_max(at, Ordering::Relaxed);
+        // Whoever sees that it goes on sees for how long it stood.
+        self.phase.standing.fetch_sub(1, Ordering::Release);
     }
 
     /// Whether the measured time of any worker stands still.
     pub fn stands_still(&self) -> bool {
-        self.phase.standing.load(Ordering::Relaxed) > 0
+        self.phase.standing.load(Ordering::Acquire) > 0
     }
 
     /// For how long the time of a worker has stood still at most, in nanoseconds.
     pub fn stood_still(&self) -> u64 {
         self.phase.stood_still.load(Ordering::Relaxed)
+    }
+
+    /// The last instant, of the group's clock, at which the time of a worker stood still; 0 where none has.
+    pub fn stood_until(&self) -> u64 {
+        self.phase.stood_until.load(Ordering::Relaxed)
     }
 
     fn signals(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Signal>>> {

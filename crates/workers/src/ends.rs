@@ -41,6 +41,14 @@ impl Ends {
         Ends { standing: vec![Standing::Running; workers as usize], ..Ends::default() }
     }
 
+    /// When the last worker ends at the latest, in nanoseconds since the phase's start: at the phase's `end`, which is as much later
+    /// for a worker as its time has stood still, or where the phase was asked to end. One whose time stood still then, last
+    /// at `stood_until`, learns of it only afterwards.
+    pub(crate) fn latest(&self, end: u64, stood_still: u64, stood_until: u64) -> u64 {
+        let end = end.saturating_add(stood_still);
+        self.stopped_at.map_or(end, |at| at.min(end)).max(stood_until)
+    }
+
     /// Workers of this standing.
     pub(crate) fn count(&self, standing: Standing) -> usize {
         self.standing.iter().filter(|of| **of == standing).count()
@@ -72,5 +80,21 @@ impl Ends {
             self.read_back = Some(self.read_back.take().map_or(*read.clone(), |others| others.merge(&read)));
         }
         end.failure.into_iter().for_each(|failure| self.fail(failure));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A phase that is asked to end while workers stand still to verify is waited for from when they go on.
+    #[test]
+    fn patience_begins_when_time_goes_on() {
+        let ends = |stopped_at| Ends { stopped_at, ..Ends::new(1) };
+        assert_eq!(ends(None).latest(1000, 0, 0), 1000);
+        assert_eq!(ends(None).latest(1000, 500, 700), 1500);
+        assert_eq!(ends(Some(300)).latest(1000, 0, 0), 300);
+        assert_eq!(ends(Some(300)).latest(1000, 600, 900), 900);
+        assert_eq!(ends(Some(800)).latest(u64::MAX, 100, 500), 800);
     }
 }

@@ -205,11 +205,15 @@ impl WorkerLane {
     pub fn standing_still<T, E>(&mut self, work: impl FnOnce(&WorkerLane) -> Result<T, E>) -> Result<T, E> {
         let begun = self.now();
         self.control.stop_begins();
+        let before = usage::of_this_thread().ok();
         let done = work(self);
+        if let (Some(used), Some(before), Ok(after)) = (&mut self.used, before, usage::of_this_thread()) {
+            *used = used.and(after.since(before));
+        }
         let stood = self.now().saturating_sub(begun);
         self.origin = self.origin.saturating_add(stood);
         self.stood_still = self.stood_still.saturating_add(stood);
-        self.control.stop_ends(self.stood_still);
+        self.control.stop_ends(self.stood_still, self.clock.now());
         done
     }
 

@@ -303,7 +303,11 @@ pub const OPTIONS: &[Opt] = &[
                earlier job has written; the first wrong block ends a job with EILSEQ.",
         support: Support::Bounded(
             "headers are those of fio 3.33, which fio verifies; those of fio 3.42 are read too. verify=pattern without a \
-             verify_pattern has a header of our own. Also what a job has written that its runtime ends is verified",
+             verify_pattern has a header of our own. Also what a job has written that its runtime ends is verified. With \
+             time_based, or an io_size that goes over the files several times, all is verified once, at the end of the job. Before \
+             data is verified it is made durable and dropped from the page cache; like the reads, that does not count as time \
+             of the job's I/O, so that the bandwidth of buffered writes is that of the page cache unless fsync or \
+             the like is set",
         ),
         set: |spec, given| given.choice(&METHODS).map(|method| spec.verify.method = method),
         ..Opt::PLAIN
