@@ -1,7 +1,7 @@
 //! Jobs in whatever language they are written: loaded, checked, looked at.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iolite_fio::language::lower::preparation;
 use iolite_fio::language::{Invocation, Thread, job_file, plan};
@@ -160,7 +160,7 @@ pub(crate) fn check(job: &Job) -> Result<(), UsageError> {
 pub(crate) fn makes_files(job: &Job) -> bool {
     let makes = |task: &JobTask| match task {
         JobTask::Io(task) => matches!(task.target, Target::File(_)),
-        JobTask::Metadata(_) => true,
+        JobTask::Metadata(task) => task.named.is_empty(),
     };
     job.tasks.iter().any(makes)
 }
@@ -173,7 +173,7 @@ pub(crate) fn targets(job: &Job) -> impl Iterator<Item = &Path> {
             Target::Files(files) => files.files.iter().map(|file| file.path.as_path()).collect(),
             Target::Null { .. } | Target::File(_) => Vec::new(),
         },
-        JobTask::Metadata(_) => Vec::new(),
+        JobTask::Metadata(task) => task.named.iter().map(PathBuf::as_path).collect(),
     })
 }
 

@@ -262,7 +262,8 @@ pub(crate) fn clear_leftovers(directory: &Path, quiet: bool) {
 
 /// How long sets of tasks take about: the sum of their longest runtimes, where they have one.
 pub(crate) fn duration(sets: &[&[JobTask]]) -> Nanos {
-    let length = |task: &Task| task.ramp().0.saturating_add(task.stop().runtime.unwrap_or_default().0);
+    let length =
+        |task: &Task| task.ramp().known_time().0.saturating_add(task.stop().runtime.unwrap_or_default().0);
     let longest = |set: &&[JobTask]| set.iter().map(|task| length(&task.task())).max();
     Nanos(sets.iter().filter_map(longest).fold(0, u64::saturating_add))
 }

@@ -91,7 +91,7 @@ fn commands() -> String {
 }
 
 /// What a job is made of, in the order of the page: the file of the model, and the types in it.
-const JOB: [(&str, &[&str]); 11] = [
+const JOB: [(&str, &[&str]); 13] = [
     ("job", &["Job", "JobTask"]),
     (
         "task",
@@ -129,9 +129,11 @@ const JOB: [(&str, &[&str]); 11] = [
     ("backend", &["BackendKind", "IoFlags", "RingOptions", "BusyOptions", "BusyWork"]),
     ("priority", &["PriorityShare", "Prioritized", "IoPriority", "IoClass"]),
     ("access", &["Access", "Regions", "Zone", "ZoneSize", "ZoneCycle", "Jumps", "HotSpot"]),
+    ("zoned", &["Zoned", "ZoneResets"]),
     ("trace", &["TracedOp", "TracedKind", "TracedKinds"]),
     ("load", &["Sizes", "SizeLaw", "WeightedSize", "Contents", "Lifetime", "Fill"]),
     ("arrival", &["Arrival", "KindRates", "Pace", "RatedThinkTime", "Schedule", "Stop"]),
+    ("ramp", &["Ramp"]),
     ("verify", &["Verify", "Checksum", "FioChecksum"]),
     ("fault", &["OnError", "KindLimit", "ErrorClass"]),
 ];

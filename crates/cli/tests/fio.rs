@@ -285,7 +285,7 @@ fn logged_offsets_cover_what_fio_s_cover() {
 /// Names of engines that fio's examples use and that are not supported here, because they want hardware, a library or a
 /// network.
 fn absent(error: &str) -> bool {
-    error.contains("ioengine") || error.contains("zoned block devices")
+    error.contains("ioengine")
 }
 
 #[test]

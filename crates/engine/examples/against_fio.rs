@@ -523,7 +523,7 @@ fn iolite(case: &Case, directory: &Path) -> Run {
         direct: case.place != TargetKind::PageCache,
         concurrency: case.depth,
         stop: Stop { runtime: Some(Nanos::from_secs_f64(SECONDS)), ..Stop::default() },
-        ramp: Nanos(100_000_000),
+        ramp: Nanos(100_000_000).into(),
         ..FileTask::default()
     };
     let (clock, before) = (Clock::best(), processor_time());
@@ -532,6 +532,6 @@ fn iolite(case: &Case, directory: &Path) -> Run {
     let kind = if case.writes { OpKind::Write } else { OpKind::Read };
     let (operations, seconds) = (totals.operations(kind) as f64, totals.measured as f64 / 1e9);
     // The processor time is that of the ramp too.
-    let share = seconds / (seconds + task.ramp.as_secs_f64());
+    let share = seconds / (seconds + task.ramp.known_time().as_secs_f64());
     Run { rate: operations / seconds, cpu: (processor_time() - before) * share / operations }
 }

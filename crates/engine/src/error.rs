@@ -53,6 +53,17 @@ pub enum EngineError {
         /// Size of a block.
         block: Bytes,
     },
+    /// The zones of a device cannot be reported, reset or finished.
+    #[error(
+        "`{task}` cannot use the zones of its device: {source}; resets need write access, and reports a kernel with support for \
+         zoned block devices (CONFIG_BLK_DEV_ZONED)"
+    )]
+    Zones {
+        /// The task.
+        task: String,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// The back end cannot be had.
     #[error("the back end {} cannot be started: {source}{}", .backend.name(), ErrorCause::advice(.source, ErrorOrigin::Backend(.backend)))]
     Backend {

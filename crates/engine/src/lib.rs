@@ -25,6 +25,7 @@ mod turns;
 mod validate;
 mod verify;
 mod watch;
+mod zoned;
 
 pub use admit::{NamedDevice, Overwriting, contents};
 pub use backend::{
@@ -37,10 +38,11 @@ pub use error::EngineError;
 pub use guard::{Leftover, Scratch, remove_leftovers};
 pub use iolite_workers::{Control, Outcome};
 pub use metadata::run_metadata_task;
-pub use phase::run_file_task_on;
+pub use phase::{run_file_task_on, run_zoned_file_task_on};
 pub use planned::{planned_layout, planned_writes};
 pub use processes::{WORKER_COMMAND, serve_worker};
 pub use run::run_file_task;
 pub use set::{Measured, make_ready, run_set, validate_task};
 pub use turns::{released_together, validate_order};
 pub use verify::SavedState;
+pub use zoned::ZoneDevice;

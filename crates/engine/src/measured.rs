@@ -4,12 +4,14 @@ mod batch;
 mod ending;
 mod memory;
 mod plan;
+mod syncs;
 mod verifying;
+mod zones;
 
 use std::io;
 use std::time::Duration;
 
-use iolite_model::{ErrorClass, OpKind, SyncMethod, SyncRule};
+use iolite_model::ErrorClass;
 use iolite_stats::Completion;
 use iolite_workers::{WorkerEnd, WorkerLane};
 use iolite_workload::{IoKind, PlannedOp};
@@ -208,8 +210,16 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
                     }
                     flow.went();
                 }
+                let planned = if self.plan.zones.is_some() {
+                    let placed = self.place_in_zone();
+                    now = self.lane.now();
+                    let Some(planned) = placed else { return Ok((now, now.saturating_add(zones::PAUSE))) };
+                    planned
+                } else {
+                    self.draw()
+                };
                 self.free.pop();
-                self.prepare(slot, now)
+                self.prepare(planned, slot, now)
             };
             match self.submit(op, state) {
                 (Submitted::Done, completed) => {
@@ -267,11 +277,16 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
 
     /// Draws the next operation.
     #[inline]
-    fn prepare(&mut self, slot: u32, now: u64) -> (Op, InFlight) {
-        let planned = match self.plan.arrivals.kind() {
+    fn draw(&mut self) -> PlannedOp {
+        match self.plan.arrivals.kind() {
             None => self.plan.stream.next_op(),
             Some(kind) => self.plan.stream.next_of(kind),
-        };
+        }
+    }
+
+    /// Makes the planned operation the one of a slot.
+    #[inline]
+    fn prepare(&mut self, planned: PlannedOp, slot: u32, now: u64) -> (Op, InFlight) {
         let io = match planned.kind {
             IoKind::Read => {
                 // What is read takes the place of the data that was made up.
@@ -436,6 +451,9 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
     ) -> Option<(Op, InFlight)> {
         let InFlight { io, intended, issued, length, .. } = state;
         let done = result == Ok(if io.moves() { length } else { 0 });
+        if let Some(zones) = &mut self.plan.zones {
+            zones.back(io, state.offset, length, done);
+        }
         if V::ON && !self.checked(slot, &state, done, completed) {
             self.watch(slot, &state, Some(WRONG), completed);
             return None;
@@ -463,63 +481,6 @@ impl<'a, B: Backend, V: Checks, W: Watches> Loop<'a, B, V, W> {
             self.failure.get_or_insert(error);
             self.lane.cut(completed);
         }
-    }
-
-    /// What is left to do when a write, a trim or a sync has succeeded.
-    #[inline]
-    fn after(&mut self, slot: u32, state: InFlight, completed: u64) -> Option<(Op, InFlight)> {
-        if let Commit::Of { intended, bytes } = state.commit {
-            let (kind, issued, bytes) = (OpKind::Commit, intended, u64::from(bytes));
-            self.lane.record(Completion { kind, intended, issued, completed, bytes });
-        }
-        self.wrote |= state.io.writes();
-        let rule = self.plan.sync.filter(|_| state.io.writes())?;
-        let (from, to) = self.written.unwrap_or((u64::MAX, 0));
-        let end = state.offset.saturating_add(u64::from(state.length));
-        self.written = Some((from.min(state.offset), to.max(end)));
-        self.writes_since_sync += 1;
-        let is_due = self.writes_since_sync >= rule.every;
-        if is_due {
-            self.writes_since_sync = 0;
-        }
-        let due = is_due.then_some(rule);
-        let due = if self.plan.also.is_empty() { due } else { self.also_due(due) };
-        due.map(|rule| self.sync_by(slot, rule, state, completed))
-    }
-
-    /// Counts a write for the further rules. Of all that are `due` after it, one sync is executed: by the strongest method, and a
-    /// commit if one of them is.
-    #[cold]
-    fn also_due(&mut self, mut due: Option<SyncRule>) -> Option<SyncRule> {
-        for (rule, left) in &mut self.plan.also {
-            *left -= 1;
-            if *left == 0 {
-                *left = rule.every;
-                due = Some(due.map_or(*rule, |other| SyncRule {
-                    every: rule.every.min(other.every),
-                    method: rule.method.stronger(other.method),
-                }));
-            }
-        }
-        due
-    }
-
-    /// The sync that a rule asks for after a write.
-    fn sync_by(&mut self, slot: u32, rule: SyncRule, state: InFlight, now: u64) -> (Op, InFlight) {
-        let bytes = state.length;
-        let commit =
-            if rule.every == 1 { Commit::Of { intended: state.intended, bytes } } else { Commit::None };
-        self.sync(slot, rule.method, now, commit)
-    }
-
-    /// A sync of what has been written since the last one.
-    fn sync(&mut self, slot: u32, method: SyncMethod, now: u64, commit: Commit) -> (Op, InFlight) {
-        let (from, to) = self.written.take().unwrap_or_default();
-        // A range beyond what an operation can name goes on to the end, which a length of 0 means.
-        let length = u32::try_from(to - from).unwrap_or(0);
-        let io = IoOp::Sync(method);
-        let state = InFlight { io, offset: from, length: 0, intended: now, issued: now, priority: 0, commit };
-        (Op { io, slot, offset: from, length }, state)
     }
 
     /// Records an operation that failed. Returns the cancelled sync of a linked write, which is still to come back.

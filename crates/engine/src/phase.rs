@@ -25,6 +25,7 @@ use crate::target::Targets;
 use crate::validate::validate;
 use crate::verify::{Checker, FioState, Subject, Unchecked, Verification, can_be_created};
 use crate::watch::{Unwatched, Watcher};
+use crate::zoned::{ZoneDevice, ZonesOfTask};
 
 /// Runs a task as [`run_file_task`](crate::run_file_task) does, on back ends of the caller's making instead of its own: the way
 /// to measure a simulated device ([`Sim`](crate::Sim)). `make` is called once by each worker's thread with the worker's number and
@@ -41,13 +42,45 @@ pub fn run_file_task_on<B: Backend>(
     sink: &mut dyn Sink,
     make: impl Fn(u32, u32) -> io::Result<B> + Clone + Send + 'static,
 ) -> Result<Outcome, EngineError> {
+    run_on(task, phase, None, clock, control, sink, make)
+}
+
+/// As [`run_file_task_on`], on a simulated device with zones of this size: the task's `zoned` says how they are used.
+///
+/// # Errors
+/// As for [`run_file_task_on`]; the zones are not as the task describes them.
+pub fn run_zoned_file_task_on<B: Backend>(
+    task: &FileTask,
+    phase: u32,
+    zones: (Arc<dyn ZoneDevice>, u64),
+    clock: Clock,
+    control: &Control,
+    sink: &mut dyn Sink,
+    make: impl Fn(u32, u32) -> io::Result<B> + Clone + Send + 'static,
+) -> Result<Outcome, EngineError> {
+    run_on(task, phase, Some(zones), clock, control, sink, make)
+}
+
+fn run_on<B: Backend>(
+    task: &FileTask,
+    phase: u32,
+    zones: Option<(Arc<dyn ZoneDevice>, u64)>,
+    clock: Clock,
+    control: &Control,
+    sink: &mut dyn Sink,
+    make: impl Fn(u32, u32) -> io::Result<B> + Clone + Send + 'static,
+) -> Result<Outcome, EngineError> {
     validate(task)?;
     if task.backend != BackendKind::Null || task.placement.processes {
         let reason =
             "a back end of the caller's making takes the place of the null back end, in threads".into();
         return Err(EngineError::Task { task: task.name.clone(), reason });
     }
-    let phase = Phase::new(task.clone(), phase, Targets::none())?;
+    let mut phase = Phase::new(task.clone(), phase, Targets::none())?;
+    if let Some((device, size)) = zones {
+        phase.zones = ZonesOfTask::of_device(task, device, size)?;
+    }
+    let phase = phase;
     phase.begin_state()?;
     let outcome = phase.group(0, task.workers, clock, control).run(None, sink, |worker| {
         let (phase, make) = (phase.clone(), make.clone());
@@ -107,6 +140,8 @@ pub(crate) struct Phase {
     pub(crate) verification: Option<Verification>,
     /// The group that it keeps a ratio with.
     pub(crate) flow: Option<Arc<FlowGroup>>,
+    /// The zones of its device, where it cares for them.
+    pub(crate) zones: Option<ZonesOfTask>,
 }
 
 impl Phase {
@@ -137,12 +172,13 @@ impl Phase {
             }
         }
         let targets = Targets::open(&mut task, scratch, control)?;
-        Phase::new(task, number, targets)
+        let zones = ZonesOfTask::open(&task, &targets)?;
+        Ok(Phase { zones, ..Phase::new(task, number, targets)? })
     }
 
     pub(crate) fn new(task: FileTask, number: u32, targets: Targets) -> Result<Phase, EngineError> {
         let verification = Verification::of(&task)?;
-        Ok(Phase { here: task.workers, task, number, targets, verification, flow: None })
+        Ok(Phase { here: task.workers, task, number, targets, verification, flow: None, zones: None })
     }
 
     /// What is left to do when its workers have measured, on the target's files.
@@ -380,6 +416,7 @@ impl Phase {
             until_full: task.stop.full,
             priorities: Priorities::of(task, worker).map(Box::new),
             flow: self.flow.clone().zip(task.flow).map(|(group, flow)| FlowSeat::new(group, flow)),
+            zones: self.zones.as_ref().map(|zones| Box::new(zones.seat(task))),
         })
     }
 

@@ -1,7 +1,7 @@
 //! What a task will write, as far as that is known before it runs.
 
 use iolite_model::{
-    Access, Bytes, DbTask, FileTask, FilesTarget, LayOut, MetadataOperation, MetadataTask, Mix, Nanos,
+    Access, Bytes, DbTask, FileTask, FilesTarget, LayOut, MetadataOperation, MetadataTask, Mix, Nanos, Ramp,
     Target, Task, TracedKind, WritePlan,
 };
 use iolite_workload::Share;
@@ -44,7 +44,8 @@ pub fn planned_layout(task: &FileTask) -> Bytes {
 }
 
 /// The plan of a phase that ends by time alone.
-fn timed(ramp: Nanos, runtime: Option<Nanos>, writes: bool) -> WritePlan {
+fn timed(ramp: impl Into<Ramp>, runtime: Option<Nanos>, writes: bool) -> WritePlan {
+    let ramp = ramp.into().known_time();
     let duration = Nanos(ramp.0.saturating_add(runtime.unwrap_or_default().0));
     WritePlan { timed: if writes { duration } else { Nanos(0) }, duration, ..WritePlan::default() }
 }
@@ -85,9 +86,10 @@ fn known(task: &FileTask) -> Option<Bytes> {
     let share = written_share(task.mix);
     let of_shares = (0..task.workers).map(|worker| bounded(task, Share::of(task, worker), share));
     let by_amount = of_shares.sum::<Option<f64>>();
+    let ramped = if let Ramp::Amount(bytes) = task.ramp { bytes.0 as f64 * share } else { 0.0 };
     let by_rate = task.asked_rate().zip(task.stop.runtime).map(|(rate, runtime)| {
-        let time = task.ramp.as_secs_f64() + runtime.as_secs_f64();
-        rate.0 * time * share * task.mean_sizes()[1]
+        let time = task.ramp.known_time().as_secs_f64() + runtime.as_secs_f64();
+        rate.0 * time * share * task.mean_sizes()[1] + ramped
     });
     let limit = task.stop.written.map(|bytes| bytes.0 as f64);
     let bounds = [by_amount, by_rate, limit].into_iter().flatten();
@@ -182,8 +184,8 @@ mod tests {
         assert_eq!(plan(task(Mix::Write, loops)), (2 << 20, 0, 0));
         assert_eq!(plan(task(Mix::ReadPercent(75), loops)), (1 << 19, 0, 0));
         assert_eq!(plan(task(Mix::Read, loops)), (0, 0, 0));
-        assert_eq!(plan(FileTask { ramp: SECOND, ..task(Mix::Write, seconds) }), (0, 10, 10));
-        assert_eq!(plan(FileTask { ramp: SECOND, ..task(Mix::Read, seconds) }), (0, 0, 10));
+        assert_eq!(plan(FileTask { ramp: SECOND.into(), ..task(Mix::Write, seconds) }), (0, 10, 10));
+        assert_eq!(plan(FileTask { ramp: SECOND.into(), ..task(Mix::Read, seconds) }), (0, 0, 10));
         let arrival = Arrival::Poisson(Iops(100.0));
         assert_eq!(plan(FileTask { arrival, ..task(Mix::Write, seconds) }), (100 * 9 * 4096, 0, 9));
         let limited = Stop { written: Some(Bytes(12_288)), ..seconds };

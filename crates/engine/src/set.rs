@@ -16,6 +16,7 @@ use crate::phase::{Phase, Ran};
 use crate::run::run_phase;
 use crate::target::{overlap, writes_to};
 use crate::turns::{Turn, Turns};
+use crate::zoned::ZonesOfTask;
 
 /// Checks a task as far as that is possible without touching anything.
 ///
@@ -64,6 +65,7 @@ pub fn run_set(
         members.push(Member::prepare(task, number, scratch, control)?);
     }
     join_flows(&mut members);
+    join_zones(&mut members)?;
     if let [member] = members.as_slice() {
         return Ok(Measured(vec![member.run(None, clock, control, sink)?]));
     }
@@ -88,6 +90,15 @@ fn join_flows(members: &mut [Member]) {
             phase.flow = Some(groups.entry(flow.group).or_default().clone());
         }
     }
+}
+
+/// Tasks on the same zoned device share its zones.
+fn join_zones(members: &mut [Member]) -> Result<(), EngineError> {
+    ZonesOfTask::share(members.iter_mut().filter_map(|member| {
+        let Member::Io(phase) = member else { return None };
+        let Phase { task, zones, .. } = &mut **phase;
+        Some((&*task, zones.as_mut()?))
+    }))
 }
 
 fn run_together(

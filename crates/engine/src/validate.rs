@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use iolite_model::{
-    Access, BackendKind, Batch, BusyOptions, FileTask, FilesTarget, LayOut, Mix, Nanos, Overwrite,
+    Access, BackendKind, Batch, BusyOptions, FileTask, FilesTarget, LayOut, Mix, Nanos, Overwrite, Ramp,
     RingOptions, SyncMethod, SyncRule, Target, Verify,
 };
 
 use crate::error::EngineError;
 use crate::layout::reads_data;
 use crate::target::writes_to;
+use crate::zoned;
 
 /// The shortest interval.
 const SHORTEST_INTERVAL: Nanos = Nanos(10_000_000);
@@ -73,6 +74,9 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
     if let Err(error) = iolite_workload::validate(task) {
         return refuse(&error.to_string());
     }
+    if let Some(reason) = task.zoned.as_ref().and_then(|zoned| zoned::validate::refusal(task, zoned)) {
+        return refuse(reason);
+    }
     validate_threads_only(task)?;
     validate_huge_pages(task)?;
     validate_target(task)?;
@@ -117,6 +121,12 @@ fn validate_threads_only(task: &FileTask) -> Result<(), EngineError> {
         return refuse(
             task,
             "a flow needs a weight of at least 1, and threads: remove `placement.processes` or `flow`",
+        );
+    }
+    if task.placement.processes && matches!(task.ramp, Ramp::Amount(_)) {
+        return refuse(
+            task,
+            "a `ramp` of an amount requires threads: remove `placement.processes`, or use a time for the ramp",
         );
     }
     if task.placement.processes && (task.watch.detail || task.watch.operations) {

@@ -41,7 +41,7 @@ fn the_measured_loop_allocates_nothing() {
         arrival: Arrival::Constant(Iops(1000.0)),
 
         stop: Stop { runtime: Some(Nanos(500_000_000)), ..Stop::default() },
-        ramp: Nanos(0),
+        ramp: Nanos(0).into(),
         interval: Nanos(10_000_000),
         seed: 1,
         ..FileTask::default()

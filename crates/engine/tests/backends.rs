@@ -297,7 +297,7 @@ fn task(backend: BackendKind, mix: Mix, target: Target, stop: Stop) -> FileTask 
         arrival: Arrival::Closed,
 
         stop,
-        ramp: Nanos(0),
+        ramp: Nanos(0).into(),
         interval: Nanos(50_000_000),
         seed: 1,
         ..FileTask::default()

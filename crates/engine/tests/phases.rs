@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use iolite_engine::{Control, EngineError, Outcome, Scratch, run_file_task};
 use iolite_model::{
-    Access, Arrival, BackendKind, Bytes, Ending, Event, FileTarget, FileTask, Iops, Mix, Nanos, OpKind,
+    Access, Arrival, BackendKind, Bytes, Ending, Event, FileTarget, FileTask, Iops, Mix, Nanos, OpKind, Ramp,
     RingOptions, RunId, Sink, Stage, Stop, SyncRule, Target,
 };
 use iolite_stats::Completion;
@@ -52,7 +52,7 @@ fn task(backend: BackendKind, mix: Mix, target: Target, stop: Stop) -> FileTask 
         arrival: Arrival::Closed,
 
         stop,
-        ramp: Nanos(0),
+        ramp: Nanos(0).into(),
         interval: Nanos(20_000_000),
         seed: 1,
         ..FileTask::default()
@@ -153,7 +153,7 @@ fn the_time_is_kept_and_the_ramp_left_out() {
     let mut bench = Fixture::new();
     let mut task =
         task(BackendKind::Null, Mix::Read, Target::Null { size: Bytes::GIB }, runtime(200_000_000));
-    task.ramp = Nanos(100_000_000);
+    task.ramp = Nanos(100_000_000).into();
     let outcome = bench.run(&task).unwrap();
     assert_eq!(outcome.totals.measured, 200_000_000);
     assert_eq!(outcome.ending, Ending::Completed);
@@ -170,6 +170,76 @@ fn the_time_is_kept_and_the_ramp_left_out() {
     assert!(stage(Stage::Ramp) > 0);
     let workers: Vec<_> = bench.events.0.iter().filter(|event| matches!(event, Event::Worker(_))).collect();
     assert_eq!(workers.len(), 1);
+}
+
+/// Sums of the operations and bytes of a stage.
+fn of_stage(events: &[Event], wanted: Stage) -> (u64, u64) {
+    let sums = events.iter().map(|event| match event {
+        Event::Interval(interval) if interval.stage == wanted => {
+            let ops = interval.ops.iter();
+            ops.fold((0, 0), |(count, bytes), op| (count + op.operations, bytes + op.bytes))
+        }
+        _ => (0, 0),
+    });
+    sums.fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
+}
+
+#[test]
+fn a_ramp_of_an_amount_excludes_just_that_much() {
+    let target = || Target::Null { size: Bytes::GIB };
+    for (workers, amount, operations) in [(1, 40_960, 100), (1, 40_961, 100), (4, 409_600, 1000), (1, 1, 10)]
+    {
+        let mut bench = Fixture::new();
+        let mut task = task(BackendKind::Null, Mix::ReadPercent(50), target(), self::operations(operations));
+        (task.workers, task.concurrency, task.ramp) = (workers, workers, Ramp::Amount(Bytes(amount)));
+        let outcome = bench.run(&task).unwrap();
+        assert_eq!(outcome.ending, Ending::Completed);
+        let (ramp, measured) =
+            (of_stage(&bench.events.0, Stage::Ramp), of_stage(&bench.events.0, Stage::Measured));
+        let totals = &outcome.totals;
+        let counted = totals.operations(OpKind::Read) + totals.operations(OpKind::Write);
+        let expected = amount.div_ceil(4096);
+        // Of several workers, others may complete operations within the nanosecond in which one completes the amount.
+        let beyond = ramp.0 - expected;
+        assert!(beyond < u64::from(workers), "{ramp:?} of {amount}");
+        assert_eq!((ramp.1, measured.0, ramp.0 + measured.0), (ramp.0 * 4096, counted, operations));
+        let first = bench.events.0.iter().filter_map(|event| match event {
+            Event::Interval(interval) if interval.stage == Stage::Measured => Some(interval.start.0),
+            _ => None,
+        });
+        assert_eq!(first.min(), Some(totals.ramp_end), "the measured part begins where the ramp ended");
+        let seconds: f64 = totals.series.iter().map(|point| point.seconds).sum();
+        assert!(
+            (seconds - totals.measured as f64 / 1e9).abs() < 1e-9,
+            "{seconds} s of {} ns",
+            totals.measured
+        );
+    }
+}
+
+#[test]
+fn the_runtime_begins_after_the_amount() {
+    let mut bench = Fixture::new();
+    let null = Target::Null { size: Bytes::GIB };
+    let mut task = task(BackendKind::Null, Mix::Read, null, runtime(100_000_000));
+    (task.arrival, task.ramp) = (Arrival::Constant(Iops(1000.0)), Ramp::Amount(Bytes(100 * 4096)));
+    let outcome = bench.run(&task).unwrap();
+    // A hundred operations at a thousand a second are a tenth of a second.
+    assert!(outcome.totals.ramp_end >= 98_000_000, "{}", outcome.totals.ramp_end);
+    assert_eq!(outcome.totals.measured, 100_000_000);
+    assert_eq!(of_stage(&bench.events.0, Stage::Ramp), (100, 409_600));
+}
+
+#[test]
+fn a_task_that_ends_in_its_ramp_has_measured_nothing() {
+    let mut bench = Fixture::new();
+    let null = Target::Null { size: Bytes::GIB };
+    let mut task = task(BackendKind::Null, Mix::Read, null, operations(10));
+    task.ramp = Ramp::Amount(Bytes::GIB);
+    let outcome = bench.run(&task).unwrap();
+    assert_eq!((outcome.totals.measured, outcome.totals.operations(OpKind::Read)), (0, 0));
+    assert_eq!(outcome.totals.whole(OpKind::Read), (10, 40_960));
+    assert_eq!(of_stage(&bench.events.0, Stage::Ramp), (10, 40_960));
 }
 
 #[test]
@@ -318,7 +388,7 @@ fn the_last_workers_end_is_the_phases() {
         workers: 2,
         kinds: vec![OpKind::Read],
         stop: runtime(400_000_000),
-        ramp: Nanos(0),
+        ramp: Nanos(0).into(),
         interval: Nanos(50_000_000),
         clock,
         control: Control::default(),
@@ -364,7 +434,7 @@ fn a_worker_that_dies_or_hangs_is_an_error_not_an_end() {
         workers,
         kinds: vec![OpKind::Read],
         stop: runtime(50_000_000),
-        ramp: Nanos(0),
+        ramp: Nanos(0).into(),
         interval: Nanos(50_000_000),
         clock: Clock::best(),
         control: Control::default(),

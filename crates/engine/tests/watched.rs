@@ -99,7 +99,7 @@ fn device() -> SimParameters {
 #[test]
 fn what_is_reported_of_each_operation_adds_up_to_the_totals() {
     let mut task = task("all", runtime(300 * MS));
-    (task.mix, task.ramp, task.watch) = (Mix::ReadPercent(50), Nanos(100 * MS), ALL);
+    (task.mix, task.ramp, task.watch) = (Mix::ReadPercent(50), Nanos(100 * MS).into(), ALL);
     (task.workers, task.concurrency) = (2, 9);
     task.durability.sync = Some(SyncRule::fdatasync(3));
     let mut events = events();
@@ -394,7 +394,7 @@ fn a_thousand_tasks_start_together() {
 /// A thread cannot use more of a CPU than the time that has passed: of 600 ms only the last 100 are reported.
 #[test]
 fn what_the_ramp_has_used_of_the_machine_is_not_reported() {
-    let task = FileTask { ramp: Nanos(500 * MS), ..task("ramped", runtime(100 * MS)) };
+    let task = FileTask { ramp: Nanos(500 * MS).into(), ..task("ramped", runtime(100 * MS)) };
     let usage = run(&[task], &Control::default(), &mut events()).remove(0).usage;
     let used = usage.user.0 + usage.system.0;
     assert!(used > 0 && used < 250 * MS, "{used}");

@@ -33,6 +33,7 @@ mod phase_task;
 mod priority;
 mod profile;
 mod pts;
+mod ramp;
 mod ran;
 mod reading;
 mod record;
@@ -51,6 +52,7 @@ mod verify;
 mod waits;
 mod warning;
 mod write_plan;
+mod zoned;
 
 pub use access::{Access, HotSpot, Jumps, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, KindRates, Pace, RatedThinkTime, Schedule, Stop};
@@ -90,6 +92,7 @@ pub use pts::{
     PtsCell, PtsClass, PtsDemand, PtsDevice, PtsPhase, PtsPoint, PtsPurge, PtsPurged, PtsResumed, PtsSection,
     PtsStage, PtsStep, PtsTerms, PtsTest, PtsWriteCache, composite_sizes,
 };
+pub use ramp::Ramp;
 pub use ran::{DbOperation, DbTask};
 pub use reading::{Reading, ReadingKind, ReadingValue};
 pub use record::{
@@ -123,6 +126,7 @@ pub use verify::{Checksum, Damage, Finding, FioChecksum, Verified, Verify};
 pub use waits::{Blocker, HotPage, StatementShare, WaitShare, WaitsFound};
 pub use warning::Warning;
 pub use write_plan::{DriveWear, WritePlan};
+pub use zoned::{ZoneResets, Zoned};
 
 /// Version of this data as stored and printed; raised when a field changes its meaning.
 pub const MODEL_VERSION: u32 = 1;

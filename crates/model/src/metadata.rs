@@ -22,7 +22,16 @@ pub struct MetadataTask {
     pub tree: PathBuf,
     /// Kind of operation.
     pub operation: MetadataOperation,
-    /// Number of files (or directories) of each worker.
+    /// Paths of the files (or directories) of the only worker, in place of names in the tree; they stay where they are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<PathBuf>,
+    /// For paths: creating what exists already succeeds, and leaves it as it is unless it is an empty file.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keep_existing: bool,
+    /// Removes what the paths name at the end.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub remove: bool,
+    /// Number of files (or directories) of each worker; with paths, their number.
     pub files: u64,
     /// Number of files in a directory; at least 1.
     pub files_per_directory: u64,
@@ -33,6 +42,9 @@ pub struct MetadataTask {
     /// Makes each change durable before the operation is over: fsync of a created file and of its directory, fsync of the
     /// directory after removing a name.
     pub sync: bool,
+    /// Every operation is reported when it completes ([`Event::Operations`](crate::Event)).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub report_operations: bool,
     /// Threads.
     pub workers: u32,
     /// What ends the phase: besides these, operations that make or remove a file end when all files have had theirs.
@@ -52,11 +64,15 @@ impl Default for MetadataTask {
             together: false,
             tree: PathBuf::from("tree"),
             operation: MetadataOperation::Create,
+            named: Vec::new(),
+            keep_existing: false,
+            remove: false,
             files: 1000,
             files_per_directory: 100,
             random: false,
             size: Bytes(0),
             sync: false,
+            report_operations: false,
             workers: 1,
             stop: Stop::default(),
             ramp: Nanos(0),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::arrival::Stop;
 use crate::metadata::MetadataTask;
 use crate::phase_task::{Layer, PhaseTask};
+use crate::ramp::Ramp;
 use crate::ran::DbTask;
 use crate::task::FileTask;
 use crate::tproc_c::TprocCTask;
@@ -80,8 +81,8 @@ impl Task {
         self.phase_task().stop()
     }
 
-    /// Time at the start that is left out of the totals.
-    pub fn ramp(&self) -> Nanos {
+    /// What is left out of the totals at the start.
+    pub fn ramp(&self) -> Ramp {
         self.phase_task().ramp()
     }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::arrival::Stop;
+use crate::ramp::Ramp;
 use crate::units::Nanos;
 
 /// Which layer of the system a phase exercises.
@@ -54,8 +55,8 @@ pub trait PhaseTask {
     /// What ends the phase.
     fn stop(&self) -> Stop;
 
-    /// Time at the start that is left out of the totals.
-    fn ramp(&self) -> Nanos;
+    /// What is left out of the totals at the start.
+    fn ramp(&self) -> Ramp;
 
     /// Length of the intervals of the time series.
     fn interval(&self) -> Nanos;
@@ -99,8 +100,8 @@ macro_rules! task_fields {
             self.stop
         }
 
-        fn ramp(&self) -> Nanos {
-            self.ramp
+        fn ramp(&self) -> $crate::ramp::Ramp {
+            self.ramp.into()
         }
 
         fn interval(&self) -> Nanos {

@@ -9,10 +9,12 @@ use crate::fault::OnError;
 use crate::load::{Contents, SizeLaw, Sizes};
 use crate::phase_task::{Layer, PhaseTask, task_fields};
 use crate::priority::{IoPriority, PriorityShare};
+use crate::ramp::Ramp;
 use crate::target::Target;
 use crate::trace::TracedKinds;
 use crate::units::{Bytes, Iops, Nanos};
 use crate::verify::Verify;
+use crate::zoned::Zoned;
 
 /// Block I/O by `workers` threads or processes with `concurrency` outstanding operations in total.
 ///
@@ -37,6 +39,9 @@ pub struct FileTask {
     pub access: Access,
     /// Region of the target that each worker uses.
     pub regions: Regions,
+    /// Use of a zoned block device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zoned: Option<Zoned>,
     /// Size of each operation, unless `sizes` is given.
     pub block: Bytes,
     /// Different sizes.
@@ -71,8 +76,8 @@ pub struct FileTask {
     pub watch: Watch,
     /// What ends the phase.
     pub stop: Stop,
-    /// Time at the start that is recorded separately and excluded from the totals.
-    pub ramp: Nanos,
+    /// Start that is recorded separately and excluded from the totals: a time, or an amount of I/O, `{ bytes = "1 GiB" }`.
+    pub ramp: Ramp,
     /// Length of the intervals of the time series; at least 10 ms.
     pub interval: Nanos,
     /// Seed of the random number generators of this task.
@@ -90,6 +95,7 @@ impl Default for FileTask {
             mix: Mix::Read,
             access: Access::Random,
             regions: Regions::Natural,
+            zoned: None,
             block: Bytes(4096),
             sizes: None,
             contents: Contents::default(),
@@ -107,7 +113,7 @@ impl Default for FileTask {
             flow: None,
             watch: Watch::default(),
             stop: Stop::default(),
-            ramp: Nanos(0),
+            ramp: Ramp::NONE,
             interval: Nanos::SECOND,
             seed: 1,
         }

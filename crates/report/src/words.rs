@@ -11,10 +11,12 @@ use crate::styler::count;
 
 mod backend;
 mod database;
+mod zoned;
 
 pub(crate) use database::SETS;
 
 use backend::{backend, sync, sync_call};
+use zoned::zoned;
 
 /// Whether each write is made durable at once: then the commits are what counts.
 pub(crate) fn commits(task: &Task) -> bool {
@@ -85,7 +87,7 @@ pub(crate) fn extent(task: &Task) -> String {
     let mut parts = Vec::new();
     let stop = stop(task.stop());
     parts.push(if stop.is_empty() { "to its end".to_owned() } else { stop.join(" or ") });
-    if task.ramp().0 > 0 {
+    if !task.ramp().is_none() {
         parts.push(format!("after a ramp of {}, which is not measured", task.ramp()));
     }
     if let Task::File(task) = task {
@@ -145,6 +147,7 @@ impl FileWords {
             mix: kinds,
             access: order,
             regions: parts_of,
+            zoned: zones,
             block,
             sizes,
             contents: data,
@@ -164,6 +167,7 @@ impl FileWords {
         } = task;
         let mut does = vec![format!("{}, {}", mix(*kinds, *block, sizes.as_ref()), access(order))];
         does.extend(regions(*parts_of));
+        does.extend(zones.as_ref().map(zoned));
         does.push(target(storage));
 
         let mut way = vec![backend(*by)];
@@ -365,6 +369,10 @@ fn names(task: &MetadataTask) -> String {
     };
     let order = if task.random { "in no order" } else { "in order" };
     let durable = if task.sync { ", each made durable" } else { "" };
+    if let [first, ..] = task.named.as_slice() {
+        let removed = if task.remove { ", removed at the end" } else { "" };
+        return format!("{what}{of} {order}, {} from {} on{removed}", count(*files), first.display());
+    }
     let (files, tree) = (count(*files), task.tree.display());
     let in_each = count(*files_per_directory);
     format!("{what}{of} {order}, {files} per thread, {in_each} per directory, in {tree}{durable}")
@@ -664,7 +672,7 @@ mod tests {
             arrival: Arrival::PoissonBytes(Bandwidth(50e6)),
             verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, anyone: false, after: true, ..Verify::default() }),
             stop: Stop { runtime: Some(Nanos::SECOND), loops: Some(2), worker_operations: Some(12_345), ..Stop::default() },
-            ramp: Nanos::SECOND, durability: WriteDurability::synced(SyncRule { every: 8, method: SyncMethod::FileRange }), start: Start { delay: Nanos::SECOND, ..Start::default() }, ..FileTask::default() }), @"
+            ramp: Nanos::SECOND.into(), durability: WriteDurability::synced(SyncRule { every: 8, method: SyncMethod::FileRange }), start: Start { delay: Nanos::SECOND, ..Start::default() }, ..FileTask::default() }), @"
         70 % reads and 30 % writes of 4 KiB to 64 KiB in steps of 4 KiB (reads), 8 KiB (100 %) (writes) at multiples of 4 KiB, at random in zones of 1 MiB, 1 GiB in each, 1 KiB apart, each worker 1 GiB further on, on one file per worker: log (1 GiB, created for the run, growing)
         io_uring (submission polling, linked syncs), direct, sync_file_range after every 8 writes, 50 % compressible, 10 % duplicates, the same buffers repeatedly, data with a long lifetime, verified by crc32c (during reads, and completely after the phase)
         4 processes, 32 outstanding, submitted 4 at a time, reaped 2 to 8 at a time, refilled at 16, 47.7 MiB/s with random arrivals, on CPUs 0,2, on nodes 1, one CPU per worker, memory of node 0, nice 5, I/O priority best effort 7, 20 % of the reads of 4 KiB with priority real time 0

@@ -1,6 +1,8 @@
 //! A phase that has begun: its intervals added up as they come.
 
-use iolite_model::{Bytes, Cache, Ending, Interval, Nanos, OpKind, Outstanding, PhaseEnd, PhaseInfo, Stage};
+use iolite_model::{
+    Bytes, Cache, Ending, Interval, Nanos, OpKind, Outstanding, PhaseEnd, PhaseInfo, Ramp, Stage,
+};
 use iolite_stats::{Merger, PhaseResult, PhaseTotals, Timetable};
 
 /// A phase between its start and its end.
@@ -10,15 +12,15 @@ pub(crate) struct OpenPhase {
     merger: Merger,
     read: Bytes,
     written: Bytes,
-    /// Measured time that its intervals reach to.
-    measured: Nanos,
+    /// End of its last measured interval so far, in nanoseconds since its start.
+    reached: u64,
 }
 
 impl OpenPhase {
     pub(crate) fn new(info: PhaseInfo) -> OpenPhase {
-        let (ramp, interval) = (info.task.ramp().0, info.task.interval().0.max(1));
+        let (ramp, interval) = (info.task.ramp().known_time().0, info.task.interval().0.max(1));
         let merger = Merger::new(Timetable { ramp_end: ramp, interval, end: u64::MAX });
-        OpenPhase { info, merger, read: Bytes(0), written: Bytes(0), measured: Nanos(0) }
+        OpenPhase { info, merger, read: Bytes(0), written: Bytes(0), reached: 0 }
     }
 
     pub(crate) fn interval(&mut self, interval: &Interval) {
@@ -31,10 +33,23 @@ impl OpenPhase {
         }
         if interval.stage == Stage::Measured {
             let end = interval.start.0.saturating_add(interval.length.0);
-            self.measured = self.measured.max(Nanos(end).saturating_sub(self.info.task.ramp()));
+            self.reached = self.reached.max(end);
         }
         // Whoever measured has encoded it; a row that was damaged since adds nothing.
         let _ = self.merger.absorb(interval);
+    }
+
+    /// When its measured part began, in nanoseconds since its start, as far as that is known.
+    fn ramp_end(&self) -> u64 {
+        match self.info.task.ramp() {
+            Ramp::Time(ramp) => ramp.0,
+            Ramp::Amount(_) => self.merger.began(),
+        }
+    }
+
+    /// Measured time that its intervals reach to.
+    fn measured(&self) -> Nanos {
+        Nanos(self.reached.saturating_sub(self.ramp_end()))
     }
 
     /// Bytes read and written so far, ramp and drain included.
@@ -44,7 +59,8 @@ impl OpenPhase {
 
     pub(crate) fn end(self, end: PhaseEnd) -> PhaseResult {
         let Nanos(measured) = end.measured;
-        let totals = self.merger.finish(self.info.task.ramp().0, measured);
+        let ramp_end = self.ramp_end();
+        let totals = self.merger.finish(ramp_end, measured);
         PhaseResult { info: self.info, end, totals }
     }
 }
@@ -56,7 +72,7 @@ impl OpenPhase {
         let end = PhaseEnd {
             phase: self.info.index,
             ending: Ending::Interrupted,
-            measured: self.measured,
+            measured: self.measured(),
             outstanding: Outstanding::default(),
             cache: Cache { requested_read, requested_written, ..Cache::default() },
             errors: Vec::new(),
@@ -68,7 +84,7 @@ impl OpenPhase {
     }
 
     fn totals(&self) -> PhaseTotals {
-        self.merger.clone().finish(self.info.task.ramp().0, self.measured.0)
+        self.merger.clone().finish(self.ramp_end(), self.measured().0)
     }
 }
 

@@ -30,7 +30,7 @@ fn null_task() -> FileTask {
         name: "the measured loop on nothing".into(),
         block: Bytes(8192),
         stop: Stop { runtime: Some(Nanos(200_000_000)), ..Stop::default() },
-        ramp: Nanos(50_000_000),
+        ramp: Nanos(50_000_000).into(),
         interval: Nanos(50_000_000),
         ..FileTask::default()
     }

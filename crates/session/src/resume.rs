@@ -45,7 +45,7 @@ fn end_of(events: &[Event]) -> Nanos {
     let phases = Run::of(events).map(|run| run.phases).unwrap_or_default();
     let completed = phases.iter().filter(|phase| phase.end.ending == Ending::Completed);
     let end = |phase: &PhaseResult| {
-        let length = phase.end.measured.0.saturating_add(phase.info.task.ramp().0);
+        let length = phase.end.measured.0.saturating_add(phase.totals.ramp_end);
         phase.info.started.0.saturating_add(length)
     };
     Nanos(completed.map(end).max().unwrap_or(0))

@@ -7,9 +7,10 @@ use iolite_model::{Interval, Nanos, Stage, WorkerTotals};
 use crate::counts::{Counts, ReportedCounts};
 use crate::coverage::Coverage;
 use crate::histogram::HistogramError;
-use crate::recorder::{Feed, Slot, Snapshot, Timetable};
+use crate::recorder::{Feed, Snapshot};
 use crate::sections::Sections;
 use crate::series::Series;
+use crate::timetable::{Slot, Timetable};
 use crate::totals::{PhaseTotals, UnmeasuredCounts};
 
 /// Collects from every worker of a phase, on a thread that does not measure.
@@ -173,9 +174,9 @@ impl Collector {
             });
         }
         let series = self.series.points(ramp_end, end);
-        let cut = self.sections.finish();
+        let cut = self.sections.finish(ramp_end);
         let (drain_max, beside) = (self.drain_max, self.beside);
-        (intervals, workers, PhaseTotals { counts, measured, series, cut, drain_max, beside })
+        (intervals, workers, PhaseTotals { counts, ramp_end, measured, series, cut, drain_max, beside })
     }
 
     fn interval(&self, (stage, start): (Stage, u64), end: u64, counts: &Counts) -> Interval {
@@ -198,7 +199,8 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::{Completion, Timetable, recorder};
+    use crate::recorder::{Completion, recorder};
+    use crate::timetable::Timetable;
     use iolite_model::OpKind;
     use proptest::prelude::*;
 

@@ -4,10 +4,10 @@ use iolite_model::{Interval, Stage};
 
 use crate::counts::{Counts, ReportedCounts};
 use crate::histogram::HistogramError;
-use crate::recorder::Timetable;
 use crate::sections::Sections;
 use crate::series::Series;
 use crate::sums::Sums;
+use crate::timetable::Timetable;
 use crate::totals::{PhaseTotals, UnmeasuredCounts};
 
 /// Adds up the intervals of several [`Collector`](crate::Collector)s of one phase: the totals are exactly those that one
@@ -22,6 +22,8 @@ pub struct Merger {
     sections: Sections,
     drain_max: u64,
     beside: UnmeasuredCounts,
+    /// The earliest start of a measured interval, or else the end of the ramp.
+    began: Option<(Stage, u64)>,
 }
 
 impl Merger {
@@ -35,7 +37,26 @@ impl Merger {
             sections,
             drain_max: 0,
             beside: UnmeasuredCounts::default(),
+            began: None,
         }
+    }
+
+    /// When the measured part began, as far as the intervals show, in nanoseconds since the phase's start: for a phase whose ramp
+    /// an amount of I/O ended.
+    pub fn began(&self) -> u64 {
+        self.began.map_or(0, |(_, at)| at)
+    }
+
+    /// Notes where an interval was.
+    fn note(&mut self, interval: &Interval) {
+        let (start, end) = (interval.start.0, interval.start.0.saturating_add(interval.length.0));
+        self.began = match (self.began, interval.stage) {
+            (Some((Stage::Measured, at)), Stage::Measured) => Some((Stage::Measured, at.min(start))),
+            (_, Stage::Measured) => Some((Stage::Measured, start)),
+            (None, Stage::Ramp) => Some((Stage::Ramp, end)),
+            (Some((Stage::Ramp, at)), Stage::Ramp) => Some((Stage::Ramp, at.max(end))),
+            (began, _) => began,
+        };
     }
 
     /// Adds an interval. The ramp's and the drain's are not in the totals but counted beside them, and the longest response of
@@ -44,6 +65,7 @@ impl Merger {
     /// # Errors
     /// A histogram of it is damaged: then nothing of the interval is added.
     pub fn absorb(&mut self, interval: &Interval) -> Result<(), HistogramError> {
+        self.note(interval);
         let occurred = || interval.ops.iter().filter(|op| op.operations > 0 || op.errors > 0);
         if interval.stage != Stage::Measured {
             for op in &interval.ops {
@@ -81,9 +103,10 @@ impl Merger {
         let series = self.series.points(ramp_end, ramp_end.saturating_add(measured));
         PhaseTotals {
             counts: self.counts,
+            ramp_end,
             measured,
             series,
-            cut: self.sections.finish(),
+            cut: self.sections.finish(ramp_end),
             drain_max: self.drain_max,
             beside: self.beside,
         }

@@ -1,11 +1,15 @@
 //! What a worker writes into while it measures.
 
+use std::sync::Arc;
+
 use iolite_model::{OpKind, PerKind, Stage};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::histogram::Histogram;
+use crate::ramp::AmountRamp;
 use crate::sums::Sums;
 use crate::tally::Tally;
+use crate::timetable::{Slot, Timetable};
 
 /// How late the collector may be, in nanoseconds, before intervals are prolonged: some ticks of 10 ms, or the time that a
 /// thread among busy ones waits for a CPU.
@@ -25,28 +29,6 @@ fn snapshots(interval: u64) -> usize {
 /// host, where the last one is made when it is needed.
 fn prepared(interval: u64) -> usize {
     if interval >= LATE { 2 } else { snapshots(interval) }
-}
-
-/// The division of a phase's time, in nanoseconds since the phase's start (its barrier).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timetable {
-    /// End of the ramp and start of the measured part.
-    pub ramp_end: u64,
-    /// Length of an interval of the measured part; at least 1.
-    pub interval: u64,
-    /// End of the measured part; `u64::MAX` where bytes or operations end it.
-    pub end: u64,
-}
-
-/// One interval of a timetable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Slot {
-    /// Part of the phase.
-    pub stage: Stage,
-    /// First nanosecond since the phase's start.
-    pub start: u64,
-    /// First nanosecond no longer in it.
-    pub end: u64,
 }
 
 /// One operation that has come back.
@@ -96,6 +78,8 @@ pub struct Recorder {
     timetable: Timetable,
     /// What completes after the end is counted in the last interval, until [`close`](Recorder::close).
     open: bool,
+    /// What ends the ramp, where that is not a time.
+    ramp: Option<Arc<AmountRamp>>,
     active: Snapshot,
     kinds: Vec<OpKind>,
     /// Snapshots that may still be made.
@@ -128,6 +112,7 @@ pub fn recorder(timetable: Timetable, kinds: &[OpKind]) -> (Recorder, Feed) {
     let recorder = Recorder {
         timetable,
         open: false,
+        ramp: None,
         active,
         kinds,
         more: snapshots - prepared,
@@ -138,31 +123,17 @@ pub fn recorder(timetable: Timetable, kinds: &[OpKind]) -> (Recorder, Feed) {
     (recorder, Feed { timetable, full: full_out, free: free_in })
 }
 
-impl Timetable {
-    /// The interval that an instant falls into.
-    pub fn slot_at(&self, at: u64) -> Slot {
-        if at >= self.end {
-            Slot { stage: Stage::Drain, start: self.end, end: u64::MAX }
-        } else if at < self.ramp_end {
-            Slot { stage: Stage::Ramp, start: 0, end: self.ramp_end.min(self.end) }
-        } else {
-            let interval = self.interval.max(1);
-            let start = self.ramp_end + (at - self.ramp_end) / interval * interval;
-            Slot { stage: Stage::Measured, start, end: start.saturating_add(interval).min(self.end) }
-        }
-    }
-
-    /// As [`slot_at`](Timetable::slot_at), the last interval going on for ever.
-    fn open_slot_at(&self, at: u64) -> Slot {
-        let last = self.end.saturating_sub(1);
-        if at > last { Slot { end: u64::MAX, ..self.slot_at(last) } } else { self.slot_at(at) }
-    }
-}
-
 impl Recorder {
     /// Counts what completes after the end of the measured part in its last interval, until [`close`](Recorder::close).
     pub fn stay_open(&mut self) {
         self.open = true;
+    }
+
+    /// Counts what completes as the ramp's until an amount of I/O is done. The timetable's own ramp must be 0, and its end open:
+    /// it is set when the ramp ends.
+    pub fn ramp_until(&mut self, ramp: Arc<AmountRamp>) {
+        self.active.slot = ramp.cut(self.timetable.slot_at(0), 0);
+        self.ramp = Some(ramp);
     }
 
     /// Counts an operation that succeeded, in the interval in which it came back.
@@ -187,7 +158,18 @@ impl Recorder {
             record.times.count(RESPONSE, response);
             record.times.count(SERVICE, op.completed.saturating_sub(op.issued));
         }
+        if first {
+            self.count_in_ramp(op);
+        }
         first
+    }
+
+    /// In a ramp that an amount ends, every operation is the first of an interval.
+    #[cold]
+    fn count_in_ramp(&mut self, op: Completion) {
+        if let Some(ramp) = self.ramp.as_ref().filter(|_| self.active.slot.stage == Stage::Ramp) {
+            ramp.count(op.bytes, op.completed);
+        }
     }
 
     /// Counts an operation that failed.
@@ -211,10 +193,24 @@ impl Recorder {
     /// Whether what comes back at this instant counts as measured: neither the ramp's nor the drain's.
     #[inline]
     pub fn measures(&self, at: u64) -> bool {
-        at >= self.timetable.ramp_end && (self.open || at < self.timetable.end)
+        at >= self.ramp_end() && (self.open || at < self.timetable.end)
     }
 
-    /// Start of the measured part, and the length of its intervals, in nanoseconds.
+    /// Start of the measured part, in nanoseconds; `u64::MAX` in a ramp that an amount ends.
+    #[inline]
+    pub fn ramp_end(&self) -> u64 {
+        match &self.ramp {
+            None => self.timetable.ramp_end,
+            Some(ramp) => ramp.ended().unwrap_or(u64::MAX),
+        }
+    }
+
+    /// End of the measured part, in nanoseconds; `u64::MAX` where no time ends it, or its start is not known yet.
+    pub fn end(&self) -> u64 {
+        self.timetable.end
+    }
+
+    /// Where the grid of intervals begins, and their length, in nanoseconds.
     pub fn grid(&self) -> (u64, u64) {
         (self.timetable.ramp_end, self.timetable.interval)
     }
@@ -225,7 +221,10 @@ impl Recorder {
         if self.open || now < self.timetable.end {
             self.open = false;
             self.timetable.end = now;
-            self.active.slot.end = self.active.slot.end.min(now).max(self.active.slot.start);
+            let slot = &mut self.active.slot;
+            // A ramp that an amount was to end has no end of its own.
+            let endless = slot.stage == Stage::Ramp && self.ramp.is_some();
+            slot.end = if endless { now } else { slot.end.min(now) }.max(slot.start);
         }
     }
 
@@ -238,7 +237,7 @@ impl Recorder {
 
     #[cold]
     fn rotate(&mut self, now: u64) {
-        let next = if self.open { self.timetable.open_slot_at(now) } else { self.timetable.slot_at(now) };
+        let next = self.slot_at(now);
         if (next.stage, next.start) == (self.active.slot.stage, self.active.slot.start) {
             self.active.slot.end = next.end;
             return;
@@ -257,9 +256,26 @@ impl Recorder {
             // And whenever stages would mix.
             Err(_) => Snapshot::new(next, &self.kinds),
         };
-        let full = std::mem::replace(&mut self.active, replacement);
+        let mut full = std::mem::replace(&mut self.active, replacement);
+        if let Some(ramp) = self.ramp.as_ref().filter(|_| full.slot.stage == Stage::Ramp) {
+            // One that has no end yet was ended with the phase.
+            full.slot.end = ramp.ended().unwrap_or(self.timetable.end.min(now));
+        }
         self.active.slot = next;
         self.deliver(full);
+    }
+
+    /// The interval that an instant falls into, now that the ramp has ended or not.
+    fn slot_at(&mut self, at: u64) -> Slot {
+        let Some(ramp) = &self.ramp else {
+            return if self.open { self.timetable.open_slot_at(at) } else { self.timetable.slot_at(at) };
+        };
+        if self.active.slot.stage == Stage::Ramp {
+            // Unless the phase was ended before.
+            self.timetable.end = self.timetable.end.min(ramp.phase_end());
+        }
+        let slot = if self.open { self.timetable.open_slot_at(at) } else { self.timetable.slot_at(at) };
+        ramp.cut(slot, at)
     }
 
     fn deliver(&mut self, snapshot: Snapshot) {
@@ -343,19 +359,6 @@ mod tests {
             .tallies()
             .find(|(kind, _)| *kind == OpKind::Read)
             .map_or(0, |(_, tally)| tally.sums.operations)
-    }
-
-    #[test]
-    fn a_timetable_has_ramp_intervals_and_drain() {
-        let slot = |at| {
-            let slot = TIMETABLE.slot_at(at);
-            (slot.stage, slot.start, slot.end)
-        };
-        assert_eq!(slot(0), (Stage::Ramp, 0, 100));
-        assert_eq!(slot(100), (Stage::Measured, 100, 110));
-        assert_eq!(slot(119), (Stage::Measured, 110, 120));
-        assert_eq!(slot(124), (Stage::Measured, 120, 125));
-        assert_eq!(slot(125), (Stage::Drain, 125, u64::MAX));
     }
 
     #[test]
@@ -444,5 +447,56 @@ mod tests {
         assert_eq!(lengths, [10 * MS; 49]);
         assert_eq!([10, 20, 30, 60, 1000].map(|ms| snapshots(ms * MS)), [8, 5, 4, 3, 3]);
         assert_eq!([10, 20, 30, 60, 1000].map(|ms| prepared(ms * MS)), [8, 5, 4, 2, 2]);
+    }
+
+    #[test]
+    fn an_amount_ends_the_ramp_of_all_workers() {
+        let timetable = Timetable { ramp_end: 0, interval: 10, end: u64::MAX };
+        let ramp = Arc::new(AmountRamp::new(24, Some(40)));
+        let [(mut one, mut first), (mut other, mut second)] = [(); 2].map(|()| {
+            let (mut recorder, feed) = recorder(timetable, &[OpKind::Read]);
+            recorder.ramp_until(ramp.clone());
+            (recorder, feed)
+        });
+        // Eight bytes each: the third of all completes the amount, the next of either worker counts.
+        one.record(read(5));
+        other.record(read(12));
+        assert!(ramp.ended().is_none() && !one.measures(12) && one.ramp_end() == u64::MAX);
+        one.record(read(17));
+        assert_eq!((ramp.ended(), ramp.phase_end(), one.ramp_end()), (Some(18), 58, 18));
+        assert!(!one.measures(17) && one.measures(18));
+        for completed in [18, 25, 57, 60] {
+            one.record(read(completed));
+        }
+        for completed in [17, 41] {
+            other.record(read(completed));
+        }
+        assert_eq!((one.end(), other.end()), (58, 58));
+        one.finish();
+        other.finish();
+        let slots = |feed: &mut Feed| -> Vec<_> {
+            let slot = |s: Snapshot| (s.slot.stage, s.slot.start, s.slot.end, operations(&s));
+            std::iter::from_fn(|| feed.take()).map(slot).collect()
+        };
+        use Stage::{Drain, Measured, Ramp};
+        let measured =
+            [(Ramp, 0, 18, 2), (Measured, 18, 20, 1), (Measured, 20, 30, 1), (Measured, 50, 58, 1)];
+        assert_eq!(slots(&mut first), [&measured[..], &[(Drain, 58, u64::MAX, 1)]].concat());
+        // What came back before the ramp ended belongs to it, whenever it is recorded.
+        assert_eq!(slots(&mut second), [(Ramp, 0, 18, 2), (Measured, 40, 50, 1)]);
+    }
+
+    #[test]
+    fn a_phase_may_end_before_the_amount_is_done() {
+        let timetable = Timetable { ramp_end: 0, interval: 10, end: u64::MAX };
+        let (mut recorder, mut feed) = recorder(timetable, &[OpKind::Read]);
+        recorder.ramp_until(Arc::new(AmountRamp::new(1000, None)));
+        recorder.record(read(5));
+        recorder.close(30);
+        recorder.record(read(31));
+        recorder.finish();
+        let slots: Vec<_> =
+            std::iter::from_fn(|| feed.take()).map(|s| (s.slot.stage, s.slot.end, operations(&s))).collect();
+        assert_eq!(slots, [(Stage::Ramp, 30, 1), (Stage::Drain, u64::MAX, 1)]);
     }
 }

@@ -119,6 +119,7 @@ impl PhaseTotals {
         counts.merge(&other.counts);
         PhaseTotals {
             counts,
+            ramp_end: self.ramp_end,
             measured: self.measured.saturating_add(other.measured),
             series: self.series.iter().chain(&other.series).cloned().collect(),
             cut: Cut {

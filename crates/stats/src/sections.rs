@@ -105,12 +105,12 @@ impl Sections {
         }
     }
 
-    /// Those with anything in them.
-    pub(crate) fn finish(mut self) -> Cut {
+    /// Those with anything in them, of a measured part that began at `from`.
+    pub(crate) fn finish(mut self, from: u64) -> Cut {
         self.shrink();
-        let fine = self.placed();
+        let fine = self.placed(from);
         self.join_until(SECTIONS);
-        Cut { sections: self.placed(), fine }
+        Cut { sections: self.placed(from), fine }
     }
 
     fn shrink(&mut self) {
@@ -118,10 +118,11 @@ impl Sections {
         responses.for_each(|response| Arc::make_mut(response).shrink());
     }
 
-    fn placed(&self) -> Vec<Section> {
+    fn placed(&self, from: u64) -> Vec<Section> {
         let placed = |(cell, section): (&u64, &Section)| {
-            let start = cell.saturating_mul(self.width);
-            Section { span: (start, start.saturating_add(self.width)), ..section.clone() }
+            let start = self.origin.saturating_add(cell.saturating_mul(self.width));
+            let span = [start, start.saturating_add(self.width)].map(|at| at.saturating_sub(from));
+            Section { span: (span[0], span[1]), ..section.clone() }
         };
         self.cells.iter().map(placed).collect()
     }
@@ -139,7 +140,7 @@ mod tests {
                 let start = 100 + number * 10;
                 sections.at(start, start + 10).response_mut(OpKind::Read).record(number + 1);
             }
-            sections.finish()
+            sections.finish(100)
         };
         let order: Vec<u64> = (0..1000).collect();
         let (forth, back) = (add(&order), add(&order.iter().rev().copied().collect::<Vec<_>>()));

@@ -130,7 +130,7 @@ impl Series {
         self.spans.splice(from..to, [whole]);
     }
 
-    /// The points from `from`, the origin, to `end`: in order, without gaps.
+    /// The points from `from`, the start of the measured part, to `end`: in order, without gaps.
     pub(crate) fn points(mut self, from: u64, end: u64) -> Vec<Point> {
         self.reach(end);
         let mut points = Vec::with_capacity(self.spans.len());
@@ -138,7 +138,8 @@ impl Series {
         let spans = std::mem::take(&mut self.spans);
         for span in spans {
             self.idle(&mut points, reached, span.start.min(end));
-            let length = span.end.min(end).saturating_sub(span.start);
+            // The first cell may begin before the measured part: the ramp ended within it.
+            let length = span.end.min(end).saturating_sub(span.start.max(from));
             points.push(Point { seconds: Point::idle(length).seconds, ..span.point });
             reached = span.end;
         }

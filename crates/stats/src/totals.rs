@@ -12,6 +12,8 @@ use crate::series::Point;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PhaseTotals {
     pub(crate) counts: Counts,
+    /// When the measured part began, in nanoseconds since the phase's start: the length of the ramp.
+    pub ramp_end: u64,
     /// Measured time, in nanoseconds.
     pub measured: u64,
     /// The intervals of the measured part, in order and without gaps; in a long phase several joined to one, so that
@@ -172,6 +174,7 @@ impl PhaseTotals {
         counts.merge(&other.counts);
         PhaseTotals {
             counts,
+            ramp_end: self.ramp_end.min(other.ramp_end),
             measured: self.measured.max(other.measured),
             series: side_by_side(&self.series, &other.series),
             cut: Cut {

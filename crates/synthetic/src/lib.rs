@@ -103,7 +103,7 @@ pub fn late(index: u32, task: Task, rate: f64, mean: f64, factor: f64) -> PhaseR
 }
 
 fn recorded(index: u32, task: Task, loads: &[Load], factor: f64) -> PhaseResult {
-    let ramp = task.ramp().0;
+    let ramp = task.ramp().known_time().0;
     let timetable = Timetable { ramp_end: ramp, interval: MEASURED / 10, end: ramp + MEASURED };
     let (mut recorder, feed) = recorder(timetable, &[OpKind::Read]);
     let mut collector = Collector::new(index, vec![feed]);

@@ -172,7 +172,7 @@ fn sys_directory((major, minor): Number) -> io::Result<PathBuf> {
 }
 
 /// A number that a block device's request queue reports; `None` where it doesn't.
-fn queue(number: Number, name: &str) -> Option<u64> {
+pub(crate) fn queue(number: Number, name: &str) -> Option<u64> {
     let directory = sys_directory(number).ok()?;
     // A partition has no queue of its own.
     let owners = [Some(directory.as_path()), directory.parent()];

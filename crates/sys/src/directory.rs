@@ -101,6 +101,26 @@ impl Directory {
         Ok(openat(&self.0, name, flags, Mode::RUSR | Mode::WUSR)?.into())
     }
 
+    /// Opens a file for writing as [`make_file`](Directory::make_file) does, which may exist already; its length then.
+    ///
+    /// # Errors
+    /// `InvalidInput` for anything else than a regular file; as openat(2).
+    pub fn make_or_open_file(&self, name: &str) -> io::Result<(File, u64)> {
+        match self.make_file(name) {
+            Ok(file) => return Ok((file, 0)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::WRONLY | OFlags::NONBLOCK;
+        let file: File = openat(&self.0, name, flags, Mode::empty())?.into();
+        let metadata = file.metadata()?;
+        if metadata.is_file() {
+            Ok((file, metadata.len()))
+        } else {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+        }
+    }
+
     /// Asks for the attributes of what has this name, and returns only whether there was an answer.
     ///
     /// # Errors

@@ -36,3 +36,4 @@ mod testing;
 pub mod trim;
 pub mod usage;
 pub mod vectored;
+pub mod zoned;

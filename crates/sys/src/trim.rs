@@ -1,4 +1,4 @@
-//! Giving back the blocks of a range: discard on a block device, a hole in a file.
+//! Giving back the blocks of a range: discard on a block device, a reset of zones where it has some, a hole in a file.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use rustix::fs::FallocateFlags;
 use rustix::ioctl::{self, Setter};
 
-use crate::device;
+use crate::{device, zoned};
 
 /// `BLKDISCARD` of linux/fs.h: takes the first byte and the number of bytes.
 const BLKDISCARD: ioctl::Opcode = ioctl::opcode::none(0x12, 119);
@@ -32,6 +32,8 @@ pub enum Trim {
     Discard,
     /// A regular file: fallocate(2) with FALLOC_FL_PUNCH_HOLE; its size stays.
     PunchHole,
+    /// A zoned block device: ioctl(2) with BLKRESETZONE, of whole zones.
+    ResetZones,
 }
 
 impl Trim {
@@ -43,6 +45,7 @@ impl Trim {
     pub fn of(file: &File) -> io::Result<Trim> {
         match device::device_number(file)? {
             None => Ok(Trim::PunchHole),
+            Some(_) if zoned::zone_size(file)?.is_some() => Ok(Trim::ResetZones),
             Some(number) if device::discards(number) => Ok(Trim::Discard),
             Some(_) => Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
         }
@@ -61,6 +64,7 @@ impl Trim {
                 let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
                 rustix::fs::fallocate(file, flags, offset, length)?;
             }
+            Trim::ResetZones => zoned::reset(file, offset, length)?,
             Trim::Discard => {
                 // SAFETY: BLKDISCARD reads two u64, the first byte and the length, from the pointer it is given
                 // (block/ioctl.c, blk_ioctl_discard), and keeps none.

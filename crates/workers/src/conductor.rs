@@ -203,21 +203,23 @@ impl Conductor<'_> {
             return false;
         }
         let stood_until = self.control.stood_until().saturating_sub(self.origin);
-        let end = self.ends.latest(self.group.timetable().end, self.control.stood_still(), stood_until);
+        let end = self.ends.latest(self.transport.span().1, self.control.stood_still(), stood_until);
         after(end, if self.control.syncing() { LAST_SYNC } else { self.group.patience.ended })
     }
 
     fn conclude(mut self, sink: &mut dyn Sink) -> Outcome {
-        let (now, timetable) = (self.now(), self.group.timetable());
+        let (now, (began, last)) = (self.now(), self.transport.span());
         let missing = (self.ends.standing.len() - self.ends.count(Standing::Reported)) as u64;
         self.find_the_missing(now);
         let mut ends = self.ends;
         // The last worker's end is the phase's. One that is still running has not reported its own.
         let reported = if missing > 0 { ends.stopped_at } else { ends.closed };
-        let latest = if self.group.stop.in_flight && missing == 0 { u64::MAX } else { timetable.end };
-        let end = reported.unwrap_or(timetable.end).min(latest).min(now);
-        let measured = end.saturating_sub(timetable.ramp_end);
-        let (intervals, workers, totals) = self.collector.finish(timetable.ramp_end, measured);
+        let latest = if self.group.stop.in_flight && missing == 0 { u64::MAX } else { last };
+        let end = reported.unwrap_or(last).min(latest).min(now);
+        let measured = end.saturating_sub(began);
+        // Ended in its ramp, it has measured nothing.
+        let began = if began == u64::MAX { end } else { began };
+        let (intervals, workers, totals) = self.collector.finish(began, measured);
         intervals.into_iter().for_each(|interval| sink.event(&Event::Interval(interval)));
         for mut worker in workers {
             worker.worker += self.group.first;

@@ -1,9 +1,10 @@
 //! What a group of workers is: its phase, its clock, and how long to wait for it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use iolite_model::{Nanos, OpKind, Stop};
-use iolite_stats::Timetable;
+use iolite_model::{Nanos, OpKind, Ramp, Stop};
+use iolite_stats::{AmountRamp, Timetable};
 use iolite_sys::clock::Clock;
 
 use crate::control::Control;
@@ -32,8 +33,8 @@ pub struct WorkerGroup {
     pub delay: Nanos,
     /// What ends the phase; bytes and operations are the work's own affair.
     pub stop: Stop,
-    /// Time at the start that is recorded apart.
-    pub ramp: Nanos,
+    /// What is recorded apart at the start. One that an amount ends needs workers that are threads.
+    pub ramp: Ramp,
     /// Length of the intervals.
     pub interval: Nanos,
     /// The clock.
@@ -63,9 +64,20 @@ impl Default for Patience {
 }
 
 impl WorkerGroup {
-    /// The division of the phase's time.
+    /// The division of the phase's time, as far as it is known before: where an amount ends the ramp, it has no ramp and no end,
+    /// see [`amount_ramp`](WorkerGroup::amount_ramp).
     pub fn timetable(&self) -> Timetable {
-        let end = self.stop.runtime.map_or(u64::MAX, |runtime| self.ramp.0.saturating_add(runtime.0));
-        Timetable { ramp_end: self.ramp.0, interval: self.interval.0.max(1), end }
+        let (ramp_end, end) = match (self.ramp, self.stop.runtime) {
+            (Ramp::Time(ramp), Some(runtime)) => (ramp.0, ramp.0.saturating_add(runtime.0)),
+            (Ramp::Time(ramp), None) => (ramp.0, u64::MAX),
+            (Ramp::Amount(_), _) => (0, u64::MAX),
+        };
+        Timetable { ramp_end, interval: self.interval.0.max(1), end }
+    }
+
+    /// The ramp's end, to be shared by the workers, where an amount is it.
+    pub(crate) fn amount_ramp(&self) -> Option<Arc<AmountRamp>> {
+        let Ramp::Amount(bytes) = self.ramp else { return None };
+        Some(Arc::new(AmountRamp::new(bytes.0, self.stop.runtime.map(|runtime| runtime.0))))
     }
 }

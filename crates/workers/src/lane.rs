@@ -122,11 +122,15 @@ impl WorkerLane {
     /// Counts an operation that succeeded, and reports it where each is to be ([`Control::report_operations`]). For workers whose
     /// operations take so long that this makes no difference.
     pub fn record_reported(&mut self, op: Completion) {
-        let Completion { kind, intended, issued, completed, bytes } = op;
         self.record(op);
-        if !self.control.reports_operations() {
-            return;
+        if self.control.reports_operations() {
+            self.report_completion(op);
         }
+    }
+
+    /// Reports an operation that was counted, some hundreds at a time.
+    pub fn report_completion(&mut self, op: Completion) {
+        let Completion { kind, intended, issued, completed, bytes } = op;
         self.unreported.push(LoggedOperation {
             kind,
             offset: 0,
@@ -168,8 +172,10 @@ impl WorkerLane {
     /// What a ramp has used of the machine is left out, as what it has done is.
     #[cold]
     fn interval_begins(&mut self, now: u64) {
-        if self.ramping && now >= self.recorder.grid().0 {
+        if self.ramping && now >= self.recorder.ramp_end() {
             self.ramping = false;
+            // Where an amount has ended the ramp, the end is known only now.
+            self.end = self.end.min(self.recorder.end());
             self.used = usage::of_this_thread().ok();
         }
     }

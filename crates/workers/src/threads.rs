@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use iolite_model::{Nanos, OpKind, Usage};
-use iolite_stats::{Collector, Feed, recorder};
+use iolite_stats::{AmountRamp, Collector, Feed, recorder};
 use iolite_sys::board::Board;
 use iolite_sys::usage;
 
@@ -32,6 +32,8 @@ pub(crate) struct Threads<'a, F> {
     /// Makes the work of the worker of this number.
     work: F,
     barrier: Arc<Barrier>,
+    /// What ends the ramp, where that is not a time.
+    ramp: Option<Arc<AmountRamp>>,
     feeds: Vec<Feed>,
     /// By worker: what it is doing, should it never come back.
     boards: Vec<Arc<Board>>,
@@ -41,8 +43,8 @@ pub(crate) struct Threads<'a, F> {
 impl<'a, F> Threads<'a, F> {
     pub(crate) fn new(group: &'a WorkerGroup, control: &'a Control, work: F) -> Threads<'a, F> {
         let messages = sync_channel((2 * group.workers as usize).clamp(4, UNHEARD));
-        let (feeds, boards) = (Vec::new(), Vec::new());
-        Threads { group, control, work, barrier: Arc::default(), feeds, boards, messages }
+        let (ramp, feeds, boards) = (group.amount_ramp(), Vec::new(), Vec::new());
+        Threads { group, control, work, barrier: Arc::default(), ramp, feeds, boards, messages }
     }
 
     /// A worker's side of the phase: its place at the barrier.
@@ -51,6 +53,9 @@ impl<'a, F> Threads<'a, F> {
         let (mut recorder, feed) = recorder(timetable, &group.kinds);
         if group.stop.in_flight {
             recorder.stay_open();
+        }
+        if let Some(ramp) = &self.ramp {
+            recorder.ramp_until(ramp.clone());
         }
         let board = Arc::new(Board::default());
         self.feeds.push(feed);
@@ -69,7 +74,7 @@ impl<'a, F> Threads<'a, F> {
             board,
             used: None,
             in_flight: group.stop.in_flight,
-            ramping: group.ramp > Nanos(0),
+            ramping: !group.ramp.is_none(),
             sender: self.messages.0.clone(),
             unreported: Vec::new(),
         };
@@ -113,6 +118,14 @@ where
 
     fn settle(&self) -> Duration {
         SETTLE
+    }
+
+    fn span(&self) -> (u64, u64) {
+        let timetable = self.group.timetable();
+        match &self.ramp {
+            None => (timetable.ramp_end, timetable.end),
+            Some(ramp) => (ramp.ended().unwrap_or(u64::MAX), ramp.phase_end()),
+        }
     }
 
     fn stuck_in(&self, worker: usize) -> Option<(OpKind, u64, u64)> {

@@ -28,6 +28,9 @@ pub trait Transport {
     /// How long after its end an interval is passed on: workers that are in time have handed their share over by then.
     fn settle(&self) -> Duration;
 
+    /// Start and end of the measured part, in nanoseconds since the origin; `u64::MAX` for one that is not known (yet).
+    fn span(&self) -> (u64, u64);
+
     /// Passes on that the phase is to end as if its time were over. Threads read that from the group's control.
     fn end(&mut self) {}
 

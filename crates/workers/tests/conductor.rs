@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use iolite_model::{Ending, Event, HistogramBytes, Interval, Nanos, OpKind, Sink, Stage, Stop};
+use iolite_model::{Ending, Event, HistogramBytes, Interval, Nanos, OpKind, Ramp, Sink, Stage, Stop};
 use iolite_stats::{Collector, Completion, recorder};
 use iolite_sys::clock::Clock;
 use iolite_workers::{
@@ -101,6 +101,11 @@ impl Transport for Scripted {
         Duration::ZERO
     }
 
+    fn span(&self) -> (u64, u64) {
+        let timetable = self.group.timetable();
+        (timetable.ramp_end, timetable.end)
+    }
+
     fn end(&mut self) {
         self.calls.push(Call::End);
     }
@@ -123,7 +128,7 @@ fn group() -> WorkerGroup {
         kinds: vec![OpKind::Read],
         delay: Nanos(0),
         stop: Stop::default(),
-        ramp: Nanos(0),
+        ramp: Ramp::NONE,
         interval: Nanos(INTERVAL),
         clock: Clock::best(),
         control: Control::default(),

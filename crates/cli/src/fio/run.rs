@@ -179,8 +179,11 @@ fn set_up<'a>(
     outputs: &Outputs,
     watchers: &Watchers,
 ) -> anyhow::Result<Session<'a>> {
-    // Only jobs that make names need a directory of ours.
-    let names = threads.iter().find(|thread| matches!(thread.task, JobTask::Metadata(_)));
+    // Only jobs whose names are not the user's need a directory of ours.
+    let names = threads.iter().find(|thread| match &thread.task {
+        JobTask::Metadata(task) => task.named.is_empty(),
+        JobTask::Io(_) => false,
+    });
     let directory = match names {
         Some(thread) => Some(setup::directory(thread.directory.as_deref().unwrap_or(Path::new(".")))?),
         None => None,

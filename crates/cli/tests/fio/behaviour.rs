@@ -191,7 +191,7 @@ fn options_of_newer_versions_are_known() {
     ] {
         done(ours(&place, &[&job[..], &[option]].concat()));
     }
-    for option in ["--ramp_size=4k", "--sprandom=1", "--num_range=4"] {
+    for option in ["--sprandom=1", "--num_range=4"] {
         let output = ours(&place, &[&job[..], &[option]].concat()).output().unwrap();
         let name = option.trim_start_matches('-').split('=').next().unwrap();
         assert_eq!(output.status.code(), Some(1));

@@ -208,7 +208,7 @@ fn what_fio_says_is_said() {
     let barrier = ["--name=x", "--size=64k", "--rw=write", "--write_barrier=4"];
     done(ours(&place, &barrier));
     let zones = ours(&place, &["--name=x", "--size=64k", "--write_zone_remainder=1"]).output().unwrap();
-    assert!(stderr(&zones).contains("`write_zone_remainder` is known but not supported"));
+    assert!(stderr(&zones).contains("zonemode=zbd only"));
 }
 
 /// `${DEV}` that is not set would be a new file in the current directory, whose figures pass for the device's.

@@ -6,6 +6,7 @@ use iolite_workload::{Arrivals, Filler, OpStream, Priorities, Share};
 use crate::backend::Backend;
 use crate::flow::FlowSeat;
 use crate::measured::batch::Batching;
+use crate::zoned::ZoneSeat;
 
 /// What a worker of a block I/O phase is to do.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) priorities: Option<Box<Priorities>>,
     /// A write for which there is no space ends the phase, and is no error.
     pub(crate) until_full: bool,
+    /// Its seat at the zones of its device.
+    pub(crate) zones: Option<Box<ZoneSeat>>,
     /// The ratio that it keeps with others.
     pub(crate) flow: Option<FlowSeat>,
 }

@@ -15,10 +15,10 @@ pub(crate) mod validate;
 mod worker;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use iolite_model::{MetadataTask, Nanos, Sink};
+use iolite_model::{MetadataOperation, MetadataTask, Nanos, Overwrite, Sink};
 use iolite_sys::clock::Clock;
 use iolite_sys::directory::Directory;
 use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
@@ -55,6 +55,22 @@ pub(crate) struct MetadataPhase {
     roots: Vec<Arc<Directory>>,
 }
 
+impl Drop for MetadataPhase {
+    /// Removes what was named, where that is asked for.
+    fn drop(&mut self) {
+        if !self.task.remove {
+            return;
+        }
+        for path in &self.task.named {
+            // What was not created, or has been removed, is not there.
+            let _ = match self.task.operation.is_of_directories() {
+                true => std::fs::remove_dir(path),
+                false => std::fs::remove_file(path),
+            };
+        }
+    }
+}
+
 impl MetadataPhase {
     /// Checks the task, creates the directories that its files go into, and checks whether the first file of each worker is
     /// there, or is not, as the task needs it.
@@ -65,6 +81,9 @@ impl MetadataPhase {
         control: &Control,
     ) -> Result<MetadataPhase, EngineError> {
         validate::validate(task)?;
+        if !task.named.is_empty() {
+            return MetadataPhase::on_paths(task, number, scratch);
+        }
         let mut roots = Vec::with_capacity(task.workers as usize);
         let setup = Setup { task, control, path: scratch.path().join(&task.tree) };
         if task.operation.requires().is_none() {
@@ -82,6 +101,26 @@ impl MetadataPhase {
         Ok(MetadataPhase { task: task.clone(), number, roots })
     }
 
+    /// The same where the user has named the files. What is removed must not be in use, like what is written to.
+    fn on_paths(
+        task: &MetadataTask,
+        number: u32,
+        scratch: &mut Scratch,
+    ) -> Result<MetadataPhase, EngineError> {
+        if task.operation == MetadataOperation::Unlink || task.remove {
+            for path in task.named.iter().filter(|path| path.is_file()) {
+                scratch.admitted().admit(path, Overwrite::Anything)?;
+            }
+        }
+        // Names are relative to the current directory, unless they are absolute.
+        let here = Directory::open(Path::new(".")).map_err(|source| EngineError::File {
+            action: "open the directory of",
+            path: PathBuf::from("."),
+            source,
+        })?;
+        Ok(MetadataPhase { task: task.clone(), number, roots: vec![Arc::new(here)] })
+    }
+
     /// Runs it, starting together with whatever waits at `line`.
     pub(crate) fn run(
         &self,
@@ -97,7 +136,7 @@ impl MetadataPhase {
             kinds: vec![self.task.operation.kind()],
             delay: Nanos(0),
             stop: self.task.stop,
-            ramp: self.task.ramp,
+            ramp: self.task.ramp.into(),
             interval: self.task.interval,
             clock,
             control: control.clone(),

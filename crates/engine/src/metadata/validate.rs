@@ -24,6 +24,18 @@ pub(crate) fn validate(task: &MetadataTask) -> Result<(), EngineError> {
     if task.files_per_directory == 0 {
         return refuse("`files_per_directory` must be at least 1");
     }
+    if !task.named.is_empty() {
+        if task.workers != 1 || task.files != task.named.len() as u64 {
+            return refuse(
+                "with paths there is one worker, and as many files as paths: set `workers` and `files` accordingly",
+            );
+        }
+        if task.named.iter().any(|path| path.to_str().is_none_or(str::is_empty)) {
+            return refuse("its paths must be text in UTF-8: use other names");
+        }
+    } else if task.keep_existing || task.remove {
+        return refuse("`keep_existing` and `remove` are for paths: remove them, or name paths");
+    }
     if !task.tree.to_str().is_some_and(is_plain) {
         return refuse("its tree is not a plain name: use a name without slashes, other than `owner`");
     }

@@ -28,6 +28,8 @@ pub(super) struct Worker {
     operation: MetadataOperation,
     kind: OpKind,
     sync: bool,
+    keep_existing: bool,
+    reports: bool,
     /// Bytes of a created file.
     size: u64,
     contents: Vec<u8>,
@@ -49,6 +51,8 @@ impl Worker {
             operation: task.operation,
             kind: task.operation.kind(),
             sync: task.sync,
+            keep_existing: task.keep_existing,
+            reports: task.report_operations,
             size,
             contents: (0..size.min(LARGEST_WRITE)).map(|_| below(&mut dice, 256) as u8).collect(),
             root,
@@ -88,6 +92,9 @@ impl Worker {
             Ok(()) => {
                 let op = Completion { kind, intended: issued, issued, completed, bytes: self.size };
                 lane.record(op);
+                if self.reports {
+                    lane.report_completion(op);
+                }
             }
             Err(error) => {
                 lane.record_error(kind, completed);
@@ -115,7 +122,10 @@ impl Worker {
             MetadataOperation::Open => directory::close(self.root.open_file(path)?),
             MetadataOperation::Unlink => self.root.unlink(path).and_then(|()| self.settle()),
             MetadataOperation::Mkdir => {
-                self.root.make_directory(path)?;
+                match self.root.make_directory(path) {
+                    Err(error) if self.keep_existing && error.kind() == io::ErrorKind::AlreadyExists => {}
+                    made => made?,
+                }
                 // What failed does not count, and is not there to be found.
                 self.settle().inspect_err(|_| drop(self.root.remove_directory(path)))
             }
@@ -124,10 +134,24 @@ impl Worker {
     }
 
     fn create(&self, path: &str) -> io::Result<()> {
+        if self.keep_existing {
+            return self.create_missing(path);
+        }
         let file = self.root.make_file(path)?;
         let made = self.write(file).and_then(|()| self.settle());
         // A file without its bytes does not count, and leaves its space to the next.
         made.inspect_err(|_| drop(self.root.unlink(path)))
+    }
+
+    /// Creates a file, unless there is one that holds something.
+    fn create_missing(&self, path: &str) -> io::Result<()> {
+        let (file, length) = self.root.make_or_open_file(path)?;
+        if length == 0 {
+            self.write(file)?
+        } else {
+            directory::close(file)?
+        }
+        self.settle()
     }
 
     /// Gives a file its bytes, and closes it.

@@ -146,7 +146,7 @@ impl Processes {
         let failure = if let Ending::Failed(failure) = ending { Some(failure.into()) } else { None };
         let end =
             WorkerEnd { outstanding, errors, stuck, verified, read_back: None, usage, detail: None, failure };
-        let closed = self.group.ramp.0.saturating_add(measured);
+        let closed = self.group.timetable().ramp_end.saturating_add(measured);
         WorkerReport { end, closed: Some(closed), left: Vec::new() }
     }
 }
@@ -190,6 +190,11 @@ impl Transport for Processes {
 
     fn settle(&self) -> Duration {
         SETTLE
+    }
+
+    fn span(&self) -> (u64, u64) {
+        let timetable = self.group.timetable();
+        (timetable.ramp_end, timetable.end)
     }
 
     fn end(&mut self) {

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock, PoisonError};
 
-use iolite_model::{Bytes, Ending, FileTask, Fill, Nanos, NullSink, OpKind, Stop, Verified, Verify};
+use iolite_model::{Bytes, Ending, FileTask, Fill, Nanos, NullSink, OpKind, Ramp, Stop, Verified, Verify};
 use iolite_stats::PhaseTotals;
 use iolite_sys::clock::Clock;
 use iolite_workers::{Control, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
@@ -204,7 +204,7 @@ impl Verification {
             kinds: vec![OpKind::Read],
             delay: Nanos(0),
             stop: Stop::default(),
-            ramp: Nanos(0),
+            ramp: Ramp::NONE,
             interval: Nanos::SECOND,
             clock,
             control: control.apart(),

@@ -17,6 +17,7 @@ pub fn paths<'a>(threads: impl IntoIterator<Item = &'a Thread>) -> Vec<PathBuf> 
                 Target::Existing(existing) => paths.push(existing.path.clone()),
                 Target::Null { .. } | Target::File(_) => {}
             },
+            // Names are not there to be written to.
             JobTask::Metadata(_) => {}
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use iolite_model::{Event, Interval, Nanos, PhaseInfo, Sink, Stage};
+use iolite_model::{Event, Interval, Nanos, PhaseInfo, Ramp, Sink, Stage};
 use iolite_stats::{Merger, Timetable};
 
 use crate::language::thread::Thread;
@@ -40,7 +40,7 @@ struct State {
 struct Running {
     result: JobResult,
     merger: Merger,
-    ramp: Nanos,
+    ramp: Ramp,
     /// End of the latest interval, since the phase's start.
     reached: Nanos,
 }
@@ -87,12 +87,13 @@ impl State {
         // Which thread it is only the watchers know: a search and a preparation are phases too.
         let Some(thread) = (self.thread_of)(info.index) else { return };
         let (ramp, interval) = (info.task.ramp(), info.task.interval());
-        let timetable = Timetable { ramp_end: ramp.0, interval: interval.0, end: u64::MAX };
+        let known = ramp.known_time();
+        let timetable = Timetable { ramp_end: known.0, interval: interval.0, end: u64::MAX };
         // A further try of the same thread takes the place of the one before.
         self.running.retain(|_, running| running.result.thread.number != thread.number);
         let task = info.task.clone();
         let result = JobResult::not_begun(thread.facts(), task, std::process::id(), Nanos(0));
-        let running = Running { result, merger: Merger::new(timetable), ramp, reached: ramp };
+        let running = Running { result, merger: Merger::new(timetable), ramp, reached: known };
         self.running.insert(info.index, running);
     }
 
@@ -117,9 +118,13 @@ impl State {
 
 impl Running {
     fn so_far(&self) -> JobResult {
-        let measured = self.reached.0.saturating_sub(self.ramp.0);
+        let ramp_end = match self.ramp {
+            Ramp::Time(ramp) => ramp.0,
+            Ramp::Amount(_) => self.merger.began(),
+        };
+        let measured = self.reached.0.saturating_sub(ramp_end);
         let mut result = self.result.clone();
-        result.phase.totals = self.merger.clone().finish(self.ramp.0, measured);
+        result.phase.totals = self.merger.clone().finish(ramp_end, measured);
         result.phase.end.measured = Nanos(measured);
         result
     }

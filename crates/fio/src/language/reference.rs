@@ -108,9 +108,9 @@ const DIFFERENCES: &[(&str, &str)] = &[
          not written to, whatever the options say.",
     ),
     (
-        "Files of metadata engines are removed.",
-        "`filecreate` and similar engines create their files in a separate directory, which is removed after the run. They count an \
-         operation for each file, and a block of bytes for each operation; fio counts one for each block of the files' size.",
+        "Metadata engines keep what exists.",
+        "`filestat`, `fileopen` and `filedelete` create the files that are missing or empty before they measure. Files of another \
+         size are used as they are, where fio lays them out anew.",
     ),
     (
         "Random offsets differ from fio's.",
@@ -203,11 +203,7 @@ const REASONS: &[(&[&str], &str)] = &[
         &["sg", "mtd"],
         "they bypass the block layer, which all databases use. The same device is reached as a block device.",
     ),
-    (
-        &["libzbc"],
-        "zoned devices need another way of writing (zonemode=zbd), which is not supported; the kernel presents them as block \
-         devices.",
-    ),
+    (&["libzbc"], "the kernel presents zoned devices as block devices, which zonemode=zbd uses."),
     (
         &["io_uring_cmd"],
         "commands that pass the file system and the block layer can destroy a device that is in use, which iolite refuses to do.",

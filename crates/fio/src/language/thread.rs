@@ -22,7 +22,7 @@ pub struct Thread {
     pub description: Option<String>,
     /// What it does. Named after the job; `together` says whether it starts with the one before it.
     pub task: JobTask,
-    /// Where the scratch directory of a task on names is to be; `None` for the current directory.
+    /// Where the files of the clone are; `None` for the current directory.
     pub directory: Option<PathBuf>,
     /// How its results are reported.
     pub reporting: Reporting,
@@ -93,6 +93,11 @@ impl Default for Thread {
     }
 }
 
+/// Of results stored before this was counted.
+const fn one() -> u64 {
+    1
+}
+
 impl Default for Reporting {
     fn default() -> Reporting {
         Reporting {
@@ -107,6 +112,7 @@ impl Default for Reporting {
             disable_lat: false,
             disks: true,
             bytes_per_name: Bytes(0),
+            blocks_per_name: 1,
             left_out: false,
             job_start: Clock::default(),
             kb_base: 1024,
@@ -173,9 +179,12 @@ pub struct Reporting {
     pub disable_lat: bool,
     /// `disk_util`.
     pub disks: bool,
-    /// Bytes that fio counts for each operation on names, which moves none: a block.
+    /// Bytes that fio counts for each operation on names, which moves none: the whole blocks of the file's size.
     #[serde(default)]
     pub bytes_per_name: Bytes,
+    /// Operations that fio counts for each one on names: the number of these blocks.
+    #[serde(default = "one")]
+    pub blocks_per_name: u64,
     /// It is not reported with the results (`stats=0`).
     #[serde(default)]
     pub left_out: bool,

@@ -91,8 +91,10 @@ impl Counted {
         for job in jobs {
             let totals = &job.phase.totals;
             let operations = kinds.iter().map(|&kind| totals.operations(kind)).sum::<u64>();
-            counted.operations += operations;
-            if matches!(job.phase.info.task, Task::Metadata(_)) {
+            let is_of_names = matches!(job.phase.info.task, Task::Metadata(_));
+            let each = if is_of_names { job.thread.reporting.blocks_per_name.max(1) } else { 1 };
+            counted.operations += operations.saturating_mul(each);
+            if is_of_names {
                 counted.bytes += operations.saturating_mul(job.thread.reporting.bytes_per_name.0);
             } else if moves_data(job) {
                 counted.bytes += kinds.iter().map(|&kind| totals.bytes(kind)).sum::<u64>();
@@ -183,6 +185,11 @@ impl<'a> Entry<'a> {
     /// The job whose settings are reported of a group: the last one's, as fio 3.33 was seen to do.
     pub(crate) fn last(&self) -> &'a JobResult {
         self.jobs[self.jobs.len() - 1]
+    }
+
+    /// Whether zones were reset, whose number is not known.
+    pub(crate) fn is_zoned(&self) -> bool {
+        matches!(&self.first().phase.info.task, Task::File(task) if task.zoned.is_some())
     }
 
     /// How it is reported.

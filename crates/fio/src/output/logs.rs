@@ -10,7 +10,9 @@ use crate::language::thread::Thread;
 use crate::language::thread::{Log, LogKind};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use iolite_model::{Event, Interval, Nanos, OpKind, OperationLog, Sink, Stage};
+use iolite_model::{
+    Bytes, Event, Interval, LoggedOperation, Nanos, OpKind, OperationLog, Ramp, Sink, Stage, Task,
+};
 
 use super::iolog::Iolog;
 use super::windows::{Entry, WindowValue, Windows};
@@ -46,8 +48,12 @@ struct Phase {
     logs: Vec<OpenLog>,
     synchronous: bool,
     workers: u32,
-    /// Time before what is measured, in nanoseconds since the phase's start.
+    /// Of operations on names: the bytes that each counts as.
+    name: Option<Bytes>,
+    /// Time before what is measured, in nanoseconds since the phase's start; where an amount ends the ramp, as far as it is known.
     ramp: u64,
+    /// An amount ends the ramp, and has not done so yet.
+    ramping: bool,
     /// The phase's start since 1970, in nanoseconds.
     started_unix: u64,
 }
@@ -73,7 +79,9 @@ impl LogWriter {
                 logs,
                 synchronous: thread.reporting.synchronous,
                 workers,
-                ramp: task.ramp().0,
+                name: matches!(task, Task::Metadata(_)).then_some(thread.reporting.bytes_per_name),
+                ramp: task.ramp().known_time().0,
+                ramping: matches!(task.ramp(), Ramp::Amount(_)),
                 started_unix: 0,
             };
             writer.phases.insert(number, phase);
@@ -139,7 +147,8 @@ impl LogWriter {
     fn operations(&mut self, recorded: &OperationLog) {
         let number = self.number(recorded.phase);
         let Some(phase) = self.phases.get_mut(&number) else { return };
-        let Phase { logs, synchronous, workers, ramp, started_unix } = phase;
+        phase.note_ramp(&recorded.operations);
+        let Phase { logs, synchronous, workers, name, ramp, started_unix, .. } = phase;
         let several = *workers > 1;
         for open in logs {
             let file = &mut self.files[open.file];
@@ -150,6 +159,10 @@ impl LogWriter {
                 continue;
             }
             for operation in &recorded.operations {
+                if name.is_some() && !logs_names(open) {
+                    continue;
+                }
+                let operation = &of_name(operation, open.log.kind, *name);
                 let Some(entry) = Entry::of(operation, &open.log, *synchronous, *ramp) else { continue };
                 match &mut open.windows {
                     None if open.log.kind != LogKind::Histogram => {
@@ -166,6 +179,41 @@ impl LogWriter {
                 let recorded = windows.take();
                 write_windows(file, &open.log, &recorded, *started_unix + *ramp);
             }
+        }
+    }
+}
+
+/// Whether fio logs operations on names there: their completion latency, and bandwidth and rate as means over time.
+fn logs_names(open: &OpenLog) -> bool {
+    match open.log.kind {
+        LogKind::Completion | LogKind::Histogram => true,
+        LogKind::Bandwidth | LogKind::Iops => open.windows.is_some(),
+        LogKind::Latency | LogKind::Submission | LogKind::Trace => false,
+    }
+}
+
+/// An operation on a name moves nothing; for the bandwidth it counts as these bytes.
+fn of_name(operation: &LoggedOperation, kind: LogKind, name: Option<Bytes>) -> LoggedOperation {
+    let length = match (name, kind) {
+        (Some(bytes), LogKind::Bandwidth) => u32::try_from(bytes.0).unwrap_or(u32::MAX),
+        (Some(_), _) => 0,
+        (None, _) => operation.length,
+    };
+    LoggedOperation { length, ..*operation }
+}
+
+impl Phase {
+    /// The operation that completes the amount of a ramp is the last one that does not count.
+    fn note_ramp(&mut self, operations: &[LoggedOperation]) {
+        if !self.ramping {
+            return;
+        }
+        for operation in operations {
+            if operation.counted {
+                self.ramping = false;
+                return;
+            }
+            self.ramp = self.ramp.max(operation.completed.saturating_add(1));
         }
     }
 }

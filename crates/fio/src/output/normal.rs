@@ -73,7 +73,7 @@ fn error(number: i32) -> String {
 /// What was done in a direction.
 fn rendered(entry: &Entry<'_>, direction: Direction, flow: &Flow, figures: Figures) -> String {
     let (reporting, counted) = (entry.reporting(), flow.counted);
-    let zones = if direction == Direction::Write { "; 0 zone resets" } else { "" };
+    let zones = if direction == Direction::Write && !entry.is_zoned() { "; 0 zone resets" } else { "" };
     let mut out = format!(
         "  {}: IOPS={}, BW={}({}/{}msec){zones}\n",
         direction.name(),

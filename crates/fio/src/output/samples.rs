@@ -137,7 +137,7 @@ fn nanos(point: &Point) -> u64 {
 
 /// When what is measured of a job starts, in nanoseconds since the run's start.
 fn start(job: &JobResult) -> u64 {
-    job.started_unix.0.saturating_add(job.phase.info.task.ramp().0)
+    job.started_unix.0.saturating_add(job.phase.totals.ramp_end)
 }
 
 #[cfg(test)]

@@ -223,7 +223,13 @@ fn io() -> impl Strategy<Value = FileTask> {
             contents,
             arrival,
             stop,
-            ramp,
+            ramp: if flag { Ramp::Time(ramp) } else { Ramp::Amount(Bytes(ramp.0)) },
+            zoned: flag.then(|| Zoned {
+                size: Bytes(u64::from(number)),
+                max_open: number,
+                resets: Some(ZoneResets { threshold: 0.5, frequency: 0.25 }),
+                ..Zoned::default()
+            }),
             workers: number,
             direct: flag,
             seed: u64::from(number),
@@ -295,7 +301,19 @@ fn metadata() -> impl Strategy<Value = MetadataTask> {
     (text(), path(), any::<u32>(), stop(), any::<bool>()).prop_map(|(name, tree, number, stop, flag)| {
         let operation = if flag { MetadataOperation::Unlink } else { MetadataOperation::Create };
         let files = u64::from(number);
-        MetadataTask { name, tree, files, stop, operation, together: flag, ..MetadataTask::default() }
+        MetadataTask {
+            name,
+            named: if flag { vec![tree.clone()] } else { Vec::new() },
+            keep_existing: flag,
+            remove: flag,
+            report_operations: flag,
+            tree,
+            files,
+            stop,
+            operation,
+            together: flag,
+            ..MetadataTask::default()
+        }
     })
 }
 

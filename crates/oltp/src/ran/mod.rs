@@ -74,7 +74,7 @@ pub fn run_db_task(
         delay: Nanos(0),
         kinds: task.operation.kinds().to_vec(),
         stop: task.stop,
-        ramp: task.ramp,
+        ramp: task.ramp.into(),
         interval: task.interval,
         clock,
         control: control.clone(),

@@ -66,7 +66,7 @@ pub fn run(
         delay: Nanos(0),
         kinds: kinds.all(),
         stop: task.stop,
-        ramp: task.ramp,
+        ramp: task.ramp.into(),
         interval: task.interval,
         clock,
         control: control.clone(),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use iolite_model::{
-    Bytes, FileTask, FilesTarget, Job, JobTask, LayOut, Nanos, Overwrite, Stop, Target, Task,
+    Bytes, FileTask, FilesTarget, Job, JobTask, LayOut, Nanos, Overwrite, Ramp, Stop, Target, Task,
 };
 
 use crate::styler::{Emphasis, Style, Styler};
@@ -102,7 +102,8 @@ fn duration(job: &Job) -> Option<Nanos> {
             Task::File(task) => task.start.delay.0,
             _ => 0,
         };
-        Some(task.stop().runtime?.0.saturating_add(task.ramp().0).saturating_add(delay))
+        let Ramp::Time(ramp) = task.ramp() else { return None };
+        Some(task.stop().runtime?.0.saturating_add(ramp.0).saturating_add(delay))
     };
     let sets: Option<Vec<u64>> = job
         .sets()

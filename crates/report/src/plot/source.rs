@@ -82,7 +82,7 @@ pub(super) fn released(source: &Source<'_>) -> f64 {
         source.run.released.get(&info.index).map(|at| at.saturating_sub(source.run.info.started_unix));
     // Where the clock was set back meanwhile, the phase's own start counts.
     let start = clock.filter(|at| *at >= info.started).unwrap_or(info.started);
-    start.0.saturating_add(info.task.ramp().0) as f64 / 1e9
+    start.0.saturating_add(source.phase.totals.ramp_end) as f64 / 1e9
 }
 
 /// Sections that follow one another as one.

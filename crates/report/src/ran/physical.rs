@@ -105,7 +105,7 @@ fn unseen(used: &DatabaseUse) -> Option<Note> {
 }
 
 fn ramp(phase: &PhaseResult, used: &DatabaseUse) -> Option<Note> {
-    let ramp = Some(phase.info.task.ramp()).filter(|ramp| ramp.0 > 0)?;
+    let ramp = Some(phase.info.task.ramp().known_time()).filter(|ramp| ramp.0 > 0)?;
     let text = format!("all counts refer to the whole {}, including the ramp of {ramp}", used.observed);
     Some(Note::plain("over", text))
 }

@@ -16,7 +16,7 @@
 //!
 //! There are no `knees` and no `verdict`. The `cache` of phases that ran together is that of them all.
 
-use iolite_model::{FileTask, OpKind, Quantile, Task, Verified};
+use iolite_model::{FileTask, Nanos, OpKind, Quantile, Task, Verified};
 use iolite_stats::PhaseResult;
 use serde_json::{Map, Value, json};
 
@@ -64,7 +64,7 @@ pub fn verified_json(task: &FileTask, found: &Verified) -> Value {
 pub fn phase(result: &PhaseResult) -> Value {
     let mut value = shared::phase(result);
     value["operations"] = operations(result);
-    value["ramp_seconds"] = result.info.task.ramp().as_secs_f64().into();
+    value["ramp_seconds"] = Nanos(result.totals.ramp_end).as_secs_f64().into();
     value["drain_max_ns"] = result.totals.drain_max.into();
     value["series"] = series(result);
     value

@@ -40,7 +40,8 @@ fn together() -> [PhaseResult; 2] {
     });
     let mixed =
         adapted(synthetic::file("the tables", Mix::ReadPercent(70), Access::Random, 8192, 8), |task| {
-            (task.group, task.start.together, task.ramp) = (Some("db".into()), true, Nanos(50_000_000));
+            (task.group, task.start.together, task.ramp) =
+                (Some("db".into()), true, Nanos(50_000_000).into());
         });
     let mut open = synthetic::late(0, open, 20_000.0, 100_000.0, 3.0);
     open.end.rate =

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use iolite_model::{Event, Interval, Nanos, OpKind, PhaseInfo, Reading, Stage};
+use iolite_model::{Event, Interval, Nanos, OpKind, PhaseInfo, Ramp, Reading, Stage};
 use iolite_stats::Histogram;
 
 use crate::live::label;
@@ -95,6 +95,8 @@ pub(super) struct State {
     column: (Tally, Nanos),
     readings: BTreeMap<String, Reading>,
     phase_began: Nanos,
+    /// Start of the first measured interval of the phases that are open.
+    measured_from: Option<u64>,
 }
 
 impl State {
@@ -114,6 +116,7 @@ impl State {
             column: (Tally::default(), Nanos(0)),
             readings: BTreeMap::new(),
             phase_began: Nanos(0),
+            measured_from: None,
         }
     }
 
@@ -148,6 +151,7 @@ impl State {
             Event::PhaseStarted(info) => {
                 if self.open.is_empty() {
                     (self.phase, self.phase_began) = (Tally::default(), now);
+                    self.measured_from = None;
                 }
                 self.open.push(info.clone());
             }
@@ -178,7 +182,12 @@ impl State {
             let end = interval.start.0.saturating_add(interval.length.0) as f64 / 1e9;
             self.phase.add(interval);
             // Of several phases side by side, and of late shares, the longest counts.
-            let first = self.open.iter().map(|info| info.task.ramp().0).min().unwrap_or(0) as f64 / 1e9;
+            let ramps = self.open.iter().map(|info| match info.task.ramp() {
+                Ramp::Time(ramp) => ramp.0,
+                // The first measured interval begins where the amount was done.
+                Ramp::Amount(_) => *self.measured_from.get_or_insert(interval.start.0),
+            });
+            let first = ramps.min().unwrap_or(0) as f64 / 1e9;
             self.phase.seconds = self.phase.seconds.max(end - first);
         }
     }

@@ -353,7 +353,7 @@ const AROUND: Nanos = Nanos(100_000_000);
 
 /// How long a phase will take.
 fn length(task: &Task) -> Nanos {
-    Nanos(task.ramp().0 + task.stop().runtime.map_or(0, |runtime| runtime.0) + AROUND.0)
+    Nanos(task.ramp().known_time().0 + task.stop().runtime.map_or(0, |runtime| runtime.0) + AROUND.0)
 }
 
 /// Which stage shows what a criterion asks about; of several, the first that was run.

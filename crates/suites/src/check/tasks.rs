@@ -134,7 +134,7 @@ fn base(options: &CheckOptions, name: &str, layout: Layout, block: Bytes, second
         block,
         direct: options.direct,
         stop: Stop { runtime: Some(time(options, seconds)), ..Stop::default() },
-        ramp: time(options, 0.2),
+        ramp: time(options, 0.2).into(),
         interval: INTERVAL,
         seed: options.seed,
         ..FileTask::default()
@@ -172,7 +172,7 @@ pub(super) fn precondition(options: &CheckOptions, layout: Layout) -> Task {
     let share = Bytes((options.space.0 as f64 * PRECONDITION_SHARE / ROUNDS as f64) as u64);
     let runtime = Some(of_time(options, ROUNDS_TIME / ROUNDS as f64));
     let stop = Stop { bytes: Some(share), runtime, ..task.stop };
-    let task = FileTask { mix: Mix::Write, ramp: Nanos(0), stop, ..task };
+    let task = FileTask { mix: Mix::Write, ramp: Nanos(0).into(), stop, ..task };
     Task::File(with_concurrency(options, task, ROUNDS_DEPTH))
 }
 
@@ -197,7 +197,7 @@ pub(super) fn fixed(options: &CheckOptions, stage: Stage, layout: Layout) -> Opt
                 target: data_file(size, true),
                 mix: Mix::Write,
                 access: Access::Sequential,
-                ramp: Nanos(0),
+                ramp: Nanos(0).into(),
                 stop,
                 ..task
             };
@@ -266,7 +266,7 @@ pub(super) fn commit(options: &CheckOptions, layout: Layout, pattern: Pattern, w
         direct: options.direct && pattern == Pattern::OverwriteDirect,
         stop: Stop { bytes: Some(size), ..task.stop },
         // Bytes end it, perhaps before any ramp would be over.
-        ramp: Nanos(0),
+        ramp: Nanos(0).into(),
         durability: WriteDurability {
             sync: (!durable).then(|| SyncRule::fdatasync(1)),
             open: durable.then_some(OpenSync::Data),
@@ -324,7 +324,7 @@ pub(super) fn random_write(options: &CheckOptions, layout: Layout, concurrency: 
     let task = base(options, "random write 8 KiB", layout, Bytes(8192), 3.0 / windows as f64);
     let share = Bytes(space(options, RANDOM_WRITE_SHARE).0 / windows as u64);
     let stop = Stop { bytes: Some(share), ..task.stop };
-    let task = FileTask { mix: Mix::Write, ramp: Nanos(0), stop, ..task };
+    let task = FileTask { mix: Mix::Write, ramp: Nanos(0).into(), stop, ..task };
     Task::File(with_concurrency(options, task, concurrency.max(WRITES_OUTSTANDING)))
 }
 

@@ -161,7 +161,7 @@ fn run_on(device: impl Fn(&Task) -> Device, options: CheckOptions) -> (Check, Ve
         match check.step(&history, elapsed) {
             Step::Run(mut tasks) => {
                 let task = tasks.remove(0);
-                elapsed.0 += task.ramp().0 + task.stop().runtime.unwrap().0 + 50_000_000;
+                elapsed.0 += task.ramp().known_time().0 + task.stop().runtime.unwrap().0 + 50_000_000;
                 let index = history.len() as u32;
                 history.push(simulate(device(&task), index, &task));
             }

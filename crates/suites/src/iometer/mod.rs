@@ -204,7 +204,7 @@ fn task(
         workers,
         concurrency: workers.saturating_mul(depth),
         stop: Stop { runtime: Some(terms.run_time), ..Stop::default() },
-        ramp: terms.ramp,
+        ramp: terms.ramp.into(),
         interval: Nanos((terms.run_time.0 / 10).clamp(10_000_000, Nanos::SECOND.0)),
         ..FileTask::default()
     }

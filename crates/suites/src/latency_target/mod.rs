@@ -254,7 +254,7 @@ impl LatencySearch {
         let task = FileTask {
             group: None,
             stop: Stop { runtime: Some(state.window()), ..Stop::default() },
-            ramp: self.target.ramp,
+            ramp: self.target.ramp.into(),
             // What one try has read or written helps no cache or deduplication in the next.
             seed: self.base.seed.wrapping_add(number as u64),
             // A device that fails is the end of the search: no need to see how often.

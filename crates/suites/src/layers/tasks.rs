@@ -35,7 +35,7 @@ pub(super) fn layout(options: &LayersOptions) -> Task {
         block: Bytes::MIB,
         concurrency: if options.io_uring { 4 } else { 1 },
         stop: Stop { bytes: Some(size), ..Stop::default() },
-        ramp: Nanos(0),
+        ramp: Nanos(0).into(),
         ..base(options)
     })
 }
@@ -106,7 +106,7 @@ fn base(options: &LayersOptions) -> FileTask {
         block: PAGE,
         direct: options.direct,
         stop: Stop { runtime: Some(options.window), ..Stop::default() },
-        ramp: RAMP,
+        ramp: RAMP.into(),
         interval: INTERVAL,
         seed: options.seed,
         ..FileTask::default()
@@ -158,7 +158,7 @@ fn file(options: &LayersOptions, path: Path, shape: Shape, knee: u32) -> Option<
             cache: PageCache::default(),
             durability: WriteDurability::synced(SyncRule::fdatasync(1)),
             stop: Stop { bytes: Some(COMMITTED), ..base.stop },
-            ramp: Nanos(0),
+            ramp: Nanos(0).into(),
             ..base
         },
     })

@@ -9,6 +9,7 @@ use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::files::{can_fill, lay_out, reserve};
 use crate::language::options::io::{Direction, access};
+use crate::language::options::zones::{ZoneMode, zoned};
 use crate::language::options::{extents, sizes};
 use crate::language::thread::ThreadIndex;
 
@@ -38,6 +39,7 @@ pub(super) fn task(spec: &Spec, place: ThreadIndex) -> Result<FileTask> {
         mix,
         access,
         regions: Regions::Shared,
+        zoned: zoned(spec, mix)?,
         block,
         sizes,
         direct: (spec.io.direct || spec.io.atomic) && bypasses(backend),
@@ -65,13 +67,7 @@ pub(super) fn does_nothing(spec: &Spec, task: &FileTask) -> bool {
 
 /// What is done differently for reasons that are no single option's.
 pub(super) fn notes(spec: &Spec, task: &JobTask) -> Vec<String> {
-    let JobTask::Io(task) = task else {
-        return vec![format!(
-            "ioengine: {} uses each of its own files in a scratch directory once, and leaves \
-         nothing behind",
-            spec.engine.name
-        )];
-    };
+    let JobTask::Io(task) = task else { return Vec::new() };
     let mut notes = Vec::new();
     if spec.depth.iodepth > 1 && task.concurrency == 1 {
         notes.push(format!(
@@ -82,6 +78,18 @@ pub(super) fn notes(spec: &Spec, task: &JobTask) -> Vec<String> {
     }
     if spec.io.direct && !task.direct && task.backend == BackendKind::Mmap {
         notes.push("direct has no effect: ioengine=mmap uses the page cache".into());
+    }
+    if spec.zones.mode == ZoneMode::Zbd && task.mix.writes() && task.concurrency > 1 {
+        notes.push(
+            "zonemode: one write of a zone is in flight at a time, so that none overtakes another".into(),
+        );
+    }
+    if spec.zones.mode == ZoneMode::Zbd
+        && !task.mix.writes()
+        && !task.mix.trims()
+        && !spec.zones.zbd.read_beyond
+    {
+        notes.push("zonemode: the zones of what is no zoned device are empty at the start, so that nothing of it is read, as in fio".into());
     }
     if does_nothing(spec, task) {
         notes.push("size: the files are smaller than an operation: nothing is done, as in fio".into());

@@ -5,7 +5,7 @@ mod names;
 #[cfg(test)]
 mod tests;
 
-use iolite_model::{BackendKind, JobTask};
+use iolite_model::{BackendKind, Bytes, JobTask};
 
 use super::error::OptionError;
 use super::options::Spec;
@@ -53,8 +53,10 @@ pub fn lower(spec: &Spec, place: ThreadIndex, settings: &[(String, String)]) -> 
     if let JobTask::Io(task) = &thread.task {
         thread.create_only |= io::does_nothing(spec, task);
     }
-    if matches!(thread.task, JobTask::Metadata(_)) {
-        thread.reporting.bytes_per_name = spec.sizes.smallest(0);
+    if let JobTask::Metadata(task) = &thread.task {
+        let block = spec.sizes.smallest(0).0.max(1);
+        thread.reporting.blocks_per_name = names::size(spec, task.files)?.0 / block;
+        thread.reporting.bytes_per_name = Bytes(thread.reporting.blocks_per_name * block);
     }
     watch(&mut thread);
     let notes = io::notes(spec, &thread.task);
@@ -66,6 +68,10 @@ pub fn lower(spec: &Spec, place: ThreadIndex, settings: &[(String, String)]) -> 
 fn watch(thread: &mut Thread) {
     let logs = !thread.logs.is_empty();
     let parts = !(thread.reporting.disable_slat && thread.reporting.disable_clat);
+    if let JobTask::Metadata(task) = &mut thread.task {
+        task.report_operations = logs;
+        return;
+    }
     let Some(task) = thread.io() else { return };
     let at_once = task.backend == BackendKind::Null && task.concurrency == 1;
     let synchronous = task.backend.is_synchronous() || at_once;

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use iolite_model::{Bytes, JobTask, MetadataOperation, MetadataTask, Nanos, OpKind, Stop};
+use iolite_model::{Bytes, JobTask, MetadataOperation, MetadataTask, Nanos, Stop};
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
+use crate::language::options::files::paths::paths;
 use crate::language::thread::{Thread, ThreadIndex};
 use crate::language::value::Amount;
 
@@ -14,33 +15,27 @@ use crate::language::value::Amount;
 /// # Errors
 /// Settings that do not go with them.
 pub(super) fn task(spec: &Spec, place: ThreadIndex, operation: MetadataOperation) -> Result<MetadataTask> {
-    let files = &spec.files;
-    let number = if files.names.is_empty() { u64::from(files.number) } else { files.names.len() as u64 };
-    let size = match (spec.extents.file_size, spec.extents.size) {
-        (Some((_, max)), _) => max,
-        (None, Some(Amount::Bytes(size))) => Bytes(size.0 / number),
-        (None, Some(Amount::Percent(_))) => {
-            return Err(OptionError::refused(
-                format!("a percentage means nothing to ioengine={}", spec.engine.name),
-                "specify filesize",
-            )
-            .at("size"));
-        }
-        (None, None) => Bytes(0),
-    };
+    let named = paths(spec, place)?;
+    let number = named.len() as u64;
+    let size = size(spec, number)?;
     let makes = operation.requires().is_none();
-    let rounds = (operation.kind() == OpKind::Stat && !spec.job.goes_on()).then_some(spec.job.loops);
+    let rounds = (!operation.changes() && !spec.job.goes_on()).then_some(spec.job.loops);
     Ok(MetadataTask {
         name: spec.job.name.clone(),
         together: place.together,
-        tree: tree(&spec.job.name, place),
+        tree: PathBuf::from("names"),
         operation,
+        named,
+        // As with fio, a file that exists is opened.
+        keep_existing: operation == MetadataOperation::Create,
+        remove: spec.files.remove || spec.files.remove_each,
         files: number,
         files_per_directory: number,
         random: spec.io.random,
         // As in fio, files are created empty; those that are looked for have their size.
         size: if makes { Bytes(0) } else { size },
         sync: false,
+        report_operations: false,
         workers: 1,
         stop: Stop {
             runtime: spec.job.limit(),
@@ -48,20 +43,27 @@ pub(super) fn task(spec: &Spec, place: ThreadIndex, operation: MetadataOperation
             loops: rounds,
             ..Stop::default()
         },
-        ramp: spec.job.ramp,
+        ramp: spec.job.ramp_time,
         interval: Nanos(500_000_000),
         seed: spec.io.seed(place),
     })
 }
 
-/// A name of its own for a thread's files, without what a file's name may not hold.
-fn tree(name: &str, place: ThreadIndex) -> PathBuf {
-    let plain: String = name
-        .chars()
-        .take(100)
-        .map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' })
-        .collect();
-    PathBuf::from(format!("{plain}.{}", place.number))
+/// The size of each of the files, of which fio counts each block.
+///
+/// # Errors
+/// It is a percentage.
+pub(super) fn size(spec: &Spec, number: u64) -> Result<Bytes> {
+    match (spec.extents.file_size, spec.extents.size) {
+        (Some((_, max)), _) => Ok(max),
+        (None, Some(Amount::Bytes(size))) => Ok(Bytes(size.0 / number.max(1))),
+        (None, Some(Amount::Percent(_))) => Err(OptionError::refused(
+            format!("a percentage means nothing to ioengine={}", spec.engine.name),
+            "specify filesize",
+        )
+        .at("size")),
+        (None, None) => Ok(Bytes(0)),
+    }
 }
 
 /// What has to be made, unmeasured, before a thread can look for names or remove them.
@@ -70,6 +72,9 @@ pub fn preparation(thread: &Thread) -> Option<MetadataTask> {
     let operation = task.operation.requires()?;
     Some(MetadataTask {
         operation,
+        keep_existing: true,
+        remove: false,
+        report_operations: false,
         together: false,
         random: false,
         stop: Stop::default(),

@@ -117,7 +117,7 @@ fn a_thread_is_what_its_job_says() {
     assert_eq!(thread.exit_all, Some(ExitAll { on_error: false, what: ExitWhat::All }));
     assert!(thread.create_only);
     let task = task_of(thread);
-    assert_eq!((task.start.delay, task.ramp), (Nanos(5_000_000_000), Nanos(2_000_000_000)));
+    assert_eq!((task.start.delay, task.ramp), (Nanos(5_000_000_000), Nanos(2_000_000_000).into()));
     assert_eq!(task.start.after.as_deref(), Some("i"));
     let on_error = self::thread(&[("size", "1m"), ("exitall_on_error", "1")]).unwrap();
     assert_eq!(on_error.exit_all, Some(ExitAll { on_error: true, what: ExitWhat::Group }));

@@ -136,7 +136,7 @@ pub const ENGINES: &[Known] = &[
     names("dirstat", MetadataOperation::StatDirectory, "reads the attributes of directories"),
     none("io_uring_cmd", "NVMe commands through a ring", "use io_uring on the block device"),
     none("sg", "SCSI generic", "use io_uring or libaio on the block device"),
-    none("libzbc", "zoned block devices", "use io_uring on a device without zones"),
+    none("libzbc", "zoned block devices", "use io_uring or libaio with zonemode=zbd on the block device"),
     none("xnvme", "NVMe by xNVMe", "use io_uring on the block device"),
     none("libblkio", "block devices by libblkio", "use io_uring on the block device"),
     none("SPDK", "NVMe by SPDK", "use io_uring on the block device"),

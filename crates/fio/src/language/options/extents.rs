@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 
-use iolite_model::{Access, Bytes, FileTask, Mix, NamedFile, Nanos, Stop};
+use iolite_model::{Access, Bytes, FileTask, Mix, NamedFile, Nanos, Stop, Zoned};
 
 use super::entry::{opt, put};
 use super::files::paths::{is_device, length, paths};
@@ -219,6 +219,13 @@ pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<
         return Ok(Stop { loops: Some(spec.job.loops), ..stop });
     }
     let pass = whole(files.iter().map(|file| pass(task, file)).fold(0, u64::saturating_add));
+    if pass == 0 && task.zoned.is_some() {
+        return Err(OptionError::refused(
+            "no zone of this size lies within the region as a whole",
+            "specify smaller zones, or a larger size",
+        )
+        .at("zonesize"));
+    }
     Ok(Stop { bytes: Some(Bytes(pass.saturating_mul(loops))), ..stop })
 }
 
@@ -243,6 +250,9 @@ fn amount(spec: &Spec, known: bool, spans: &[u64]) -> Result<Option<u64>> {
 /// to where no operation fits. A jump beyond the end leads back to the start instead; then the file's size in bytes is done.
 fn pass(task: &FileTask, file: &NamedFile) -> u64 {
     let (span, block) = (file.size.0, task.block.0.max(1));
+    if let Some(zones) = task.zoned.filter(|zones| zones.size.0 > 0) {
+        return pass_of_zones(task, &zones, file);
+    }
     match (&task.access, &task.sizes) {
         // These start over wherever they are.
         (Access::SequentialBack { .. } | Access::ZoneCycle(_), _) => span,
@@ -266,6 +276,16 @@ fn pass(task: &FileTask, file: &NamedFile) -> u64 {
         (Access::Random, None) => span,
         (_, None) => span / block * block,
     }
+}
+
+/// As with fio: whole zones count, and in sequence, without skips, only what they hold.
+fn pass_of_zones(task: &FileTask, zones: &Zoned, file: &NamedFile) -> u64 {
+    let size = zones.size.0;
+    let (first, end) = (file.offset.0.div_ceil(size), file.offset.0.saturating_add(file.size.0) / size);
+    let holds = if zones.capacity.0 > 0 { zones.capacity.0.min(size) } else { size };
+    let in_order = task.access.is_sequential() && zones.skip.0 == 0;
+    let each = if in_order && !task.mix.trims() { holds } else { size };
+    end.saturating_sub(first).saturating_mul(each)
 }
 
 /// Rounded up to a multiple.

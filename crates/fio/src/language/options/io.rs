@@ -4,7 +4,7 @@ mod distribution;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use iolite_model::{Access, Bytes, Jumps, Mix, SizeLaw, ZoneCycle};
+use iolite_model::{Access, Bytes, Jumps, Mix, SizeLaw};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -12,6 +12,7 @@ pub use self::distribution::{Distribution, Hot};
 
 use super::entry::{missing, opt, put};
 use super::sizes::used;
+use super::zones;
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
@@ -51,8 +52,6 @@ pub struct Io {
     pub direct: bool,
     /// Writes are all or nothing.
     pub atomic: bool,
-    /// Zones.
-    pub zones: Zones,
 }
 
 /// What operations do.
@@ -68,19 +67,6 @@ pub enum Direction {
     Mixed,
     /// A trim of each block, then a write.
     TrimWrite,
-}
-
-/// Zones (`zonemode`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Zones {
-    /// Work goes on from zone to zone.
-    pub strided: bool,
-    /// Bytes of operations in a zone.
-    pub size: Bytes,
-    /// Length of a zone; 0 for `size`.
-    pub range: Bytes,
-    /// Bytes left out between two zones.
-    pub skip: Bytes,
 }
 
 impl Default for Io {
@@ -101,7 +87,6 @@ impl Default for Io {
             seed: None,
             direct: false,
             atomic: false,
-            zones: Zones::default(),
         }
     }
 }
@@ -142,25 +127,8 @@ impl Io {
 /// # Errors
 /// A setting that has no such order here.
 pub(crate) fn access(spec: &Spec, mix: Mix) -> Result<Access> {
-    let zones = spec.io.zones;
-    if zones.strided {
-        if zones.size.0 == 0 {
-            return Err(OptionError::refused(
-                "zonemode=strided needs to know how much is done in a zone",
-                "specify it",
-            )
-            .at("zonesize"));
-        }
-        let range = if zones.range.0 > 0 { zones.range } else { zones.size };
-        let (amount, skip, random) = (zones.size, zones.skip, spec.io.random);
-        return Ok(Access::ZoneCycle(ZoneCycle { range, amount, skip, random }));
-    }
-    if zones.size.0 > 0 || zones.range.0 > 0 || zones.skip.0 > 0 {
-        return Err(OptionError::refused(
-            "they mean something with zonemode=strided only",
-            "add it, or remove them",
-        )
-        .at("zonesize, zonerange and zoneskip"));
+    if let Some(access) = zones::cycle(spec)? {
+        return Ok(access);
     }
     if spec.io.random { random(spec, mix) } else { sequential(spec, mix) }
 }
@@ -317,21 +285,7 @@ fn percent(given: &OptionValue<'_>) -> Result<u8> {
     given.integer(0, 100).map(|percent| percent as u8)
 }
 
-fn zone_mode(io: &mut Io, given: &OptionValue<'_>) -> Result {
-    match given.text()? {
-        "none" | "0" => put(&mut io.zones.strided, Ok(false)),
-        "strided" => put(&mut io.zones.strided, Ok(true)),
-        "zbd" => Err(OptionError::not_built(
-            "zoned block devices are",
-            "use zonemode=strided, which goes through zones of any device",
-        )),
-        other => Err(OptionError::unknown_word(other, ["none", "strided", "zbd"])),
-    }
-}
-
 const PERCENT: Form = Form::Integer { min: 0, max: 100 };
-
-const NO_ZONED_DEVICES: &str = "zoned block devices are not supported: remove it";
 
 /// Options of a way to precondition that is not supported.
 const fn sprandom(name: &'static str, form: Form, help: &'static str) -> Opt {
@@ -490,68 +444,6 @@ pub const OPTIONS: &[Opt] = &[
         |s, g| put(&mut s.io.atomic, g.flag()),
     )
     .differs("only ioengine=pvsync2 uses RWF_ATOMIC; the other engines treat it as direct=1, as in fio 3.33"),
-    opt(
-        "zonemode",
-        &[],
-        Form::Choice(&["none", "strided"]),
-        "none",
-        "With strided, I/O stays in a zone for zonesize bytes and then continues in the next zone. Zoned devices (zbd) are not \
-         supported.",
-        |s, g| zone_mode(&mut s.io, g),
-    ),
-    opt(
-        "zonesize",
-        &[],
-        Form::Size,
-        "0",
-        "Amount of I/O in a zone before the next zone (zonemode=strided).",
-        |s, g| put(&mut s.io.zones.size, g.size()),
-    ),
-    opt("zonerange", &[], Form::Size, "0", "Length of a zone (zonemode=strided); 0 for zonesize.", |s, g| {
-        put(&mut s.io.zones.range, g.size())
-    }),
-    opt("zoneskip", &[], Form::Size, "0", "Bytes skipped between two zones (zonemode=strided).", |s, g| {
-        put(&mut s.io.zones.skip, g.size())
-    }),
-    missing("zonecapacity", Form::Size, "Writable bytes of a zone.", NO_ZONED_DEVICES),
-    missing(
-        "write_zone_remainder",
-        Form::Flag,
-        "Writes what is left of a zone where it is less than a block.",
-        NO_ZONED_DEVICES,
-    ),
-    missing("read_beyond_wp", Form::Flag, "Reads beyond a zone's write pointer.", NO_ZONED_DEVICES),
-    missing(
-        "max_open_zones",
-        Form::Integer { min: 0, max: i64::MAX },
-        "Zones open at once over all jobs.",
-        NO_ZONED_DEVICES,
-    ),
-    missing(
-        "job_max_open_zones",
-        Form::Integer { min: 0, max: i64::MAX },
-        "Zones open at once by one job.",
-        NO_ZONED_DEVICES,
-    ),
-    missing("ignore_zone_limits", Form::Flag, "Open zones beyond the device's own limit.", NO_ZONED_DEVICES),
-    missing(
-        "zone_reset_threshold",
-        Form::Number { min: 0.0, max: 1.0 },
-        "Share of written blocks from which zones are reset.",
-        NO_ZONED_DEVICES,
-    ),
-    missing(
-        "zone_reset_frequency",
-        Form::Number { min: 0.0, max: 1.0 },
-        "How often zones are reset.",
-        NO_ZONED_DEVICES,
-    ),
-    missing(
-        "recover_zbd_write_error",
-        Form::Flag,
-        "Continues after a failed write to a zone.",
-        NO_ZONED_DEVICES,
-    ),
     opt(
         "write_barrier",
         &[],

@@ -1,6 +1,6 @@
 //! Name, clones, order and length of jobs.
 
-use iolite_model::Nanos;
+use iolite_model::{Bytes, Nanos, Ramp};
 
 use super::entry::{count, missing, opt, put, text};
 use crate::language::error::{OptionError, Result};
@@ -35,7 +35,9 @@ pub struct Job {
     /// Time before it starts: one of these bounds or anything between.
     pub start_delay: (Nanos, Nanos),
     /// Time at its start that is not counted.
-    pub ramp: Nanos,
+    pub ramp_time: Nanos,
+    /// Amount of I/O at its start that is not counted.
+    pub ramp_size: Bytes,
     /// Ends others when it ends.
     pub exit_all: bool,
     /// Ends others when it fails.
@@ -62,7 +64,8 @@ impl Default for Job {
             runtime: Nanos(0),
             time_based: false,
             start_delay: (Nanos(0), Nanos(0)),
-            ramp: Nanos(0),
+            ramp_time: Nanos(0),
+            ramp_size: Bytes(0),
             exit_all: false,
             exit_all_on_error: false,
             exit_what: ExitWhat::Group,
@@ -83,6 +86,18 @@ impl Job {
         self.time_based && self.runtime.0 > 0
     }
 
+    /// What is not counted at its start.
+    fn ramp(&self) -> Result<Ramp> {
+        match (self.ramp_time.0 > 0, self.ramp_size.0 > 0) {
+            (true, true) => Err(OptionError::refused(
+                "ramp_time and ramp_size cannot be used together",
+                "specify one of them",
+            )),
+            (false, true) => Ok(Ramp::Amount(self.ramp_size)),
+            _ => Ok(Ramp::Time(self.ramp_time)),
+        }
+    }
+
     /// What the job's own files are called by.
     pub fn file_name(&self) -> &str {
         if self.section.is_empty() { &self.name } else { &self.section }
@@ -99,11 +114,17 @@ impl Job {
         if self.time_based && self.runtime.0 == 0 {
             thread.notes.push("time_based has no effect without a runtime: specify runtime=".into());
         }
+        let ramp = self.ramp()?;
         let (min, max) = self.start_delay;
         if let Some(task) = thread.io() {
             task.start.after.clone_from(&self.wait_for);
-            task.ramp = self.ramp;
+            task.ramp = ramp;
             task.start.delay = Nanos(spec.io.draw(place, START_DELAY, 0, (min.0, max.0)));
+        } else if matches!(ramp, Ramp::Amount(_)) {
+            return Err(OptionError::refused(
+                "ramp_size is not supported for engines that do file operations, which move no data",
+                "use ramp_time=",
+            ));
         } else if self.wait_for.is_some() || max.0 > 0 {
             return Err(OptionError::refused(
                 "wait_for and startdelay are not supported for engines that do file operations",
@@ -183,7 +204,7 @@ pub const OPTIONS: &[Opt] = &[
         Form::Time("seconds"),
         "0",
         "Time at the start that is excluded from the results. It is not part of the runtime.",
-        |s, g| put(&mut s.job.ramp, g.time(Unit::Seconds)),
+        |s, g| put(&mut s.job.ramp_time, g.time(Unit::Seconds)),
     ),
     opt(
         "stonewall",
@@ -260,11 +281,15 @@ pub const OPTIONS: &[Opt] = &[
         "Shell command to run after the job; its output is written to NAME.postrun.txt.",
         |s, g| put(&mut s.job.postrun, text(g)),
     ),
-    missing(
+    opt(
         "ramp_size",
+        &[],
         Form::Size,
-        "Amount of I/O at the start that is excluded from the results.",
-        "use ramp_time=",
-    ),
+        "0",
+        "Amount of I/O of each clone at the start that is excluded from the results; not with ramp_time. The runtime begins after \
+         it.",
+        |s, g| put(&mut s.job.ramp_size, g.size()),
+    )
+    .differs("each clone has its own amount, also with group_reporting, where fio counts the whole group's"),
     missing("profile", Form::Text, "Built-in test.", "write its jobs to a job file"),
 ];

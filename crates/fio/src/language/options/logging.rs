@@ -133,13 +133,6 @@ impl Logging {
         let interval = logs::interval(self, thread);
         match &mut thread.task {
             JobTask::Io(task) => task.interval = interval,
-            JobTask::Metadata(_) if !thread.logs.is_empty() => {
-                return Err(OptionError::refused(
-                    "write_bw_log, write_iops_log, write_lat_log and write_hist_log are not for \
-                     metadata engines",
-                    "remove them",
-                ));
-            }
             JobTask::Metadata(task) => task.interval = interval,
         }
         Ok(())
@@ -640,7 +633,7 @@ mod tests {
             assert!(thread(&[(name, value)]).is_err(), "{name}={value}");
         }
         let names = || JobTask::Metadata(MetadataTask::default());
-        assert!(lowered(&[("write_lat_log", "p")], names()).unwrap_err().to_string().contains("metadata"));
+        assert_eq!(lowered(&[("write_lat_log", "p")], names()).unwrap().logs.len(), 3);
         assert!(lowered(&[("group_reporting", "1")], names()).unwrap().reporting.grouped);
     }
 }

@@ -17,6 +17,7 @@ pub mod sizes;
 pub mod steady;
 pub mod trace;
 pub mod verify;
+pub mod zones;
 
 use option::Opt;
 
@@ -31,6 +32,8 @@ pub struct Spec {
     pub extents: extents::Extents,
     /// Direction and order of the I/O.
     pub io: io::Io,
+    /// Zones.
+    pub zones: zones::Zones,
     /// Sizes of operations.
     pub sizes: sizes::Sizes,
     /// Buffers and contents.
@@ -70,6 +73,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Files", options: files::OPTIONS },
     Group { title: "Extents", options: extents::OPTIONS },
     Group { title: "Direction and order of the I/O", options: io::OPTIONS },
+    Group { title: "Zones", options: zones::OPTIONS },
     Group { title: "Sizes of operations", options: sizes::OPTIONS },
     Group { title: "Buffers and contents", options: buffers::OPTIONS },
     Group { title: "Engines and engine options", options: engine::OPTIONS },

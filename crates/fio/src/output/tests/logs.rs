@@ -113,7 +113,7 @@ fn what_is_not_in_the_totals_is_not_logged() {
     let log = plain(LogKind::Latency, directory.path());
     let mut thread = one(vec![log.clone()]);
     if let iolite_model::JobTask::Io(task) = &mut thread.task {
-        task.ramp = Nanos(1000 * MS);
+        task.ramp = Nanos(1000 * MS).into();
     }
     let mut writer = LogWriter::new([(0, &thread)]);
     let failed = LoggedOperation { error: Some(5), ..operation(OpKind::Read, 1100, 10) };
@@ -131,6 +131,27 @@ fn what_is_not_in_the_totals_is_not_logged() {
     ));
     writer.finish().unwrap();
     assert_eq!(std::fs::read_to_string(log.path).unwrap(), "300, 10000, 0, 4096, 0, 0\n");
+}
+
+#[test]
+fn times_count_from_the_operation_that_completes_the_amount_of_a_ramp() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = plain(LogKind::Latency, directory.path());
+    let mut thread = one(vec![log.clone()]);
+    if let iolite_model::JobTask::Io(task) = &mut thread.task {
+        task.ramp = iolite_model::Ramp::Amount(iolite_model::Bytes(8192));
+    }
+    let mut writer = LogWriter::new([(0, &thread)]);
+    let ramp = |at| LoggedOperation { counted: false, ..operation(OpKind::Read, at, 10) };
+    writer.event(&operations_event(0, vec![ramp(400)]));
+    writer.event(&operations_event(0, vec![ramp(900), operation(OpKind::Read, 1300, 10)]));
+    writer.event(&operations_event(0, vec![operation(OpKind::Read, 1400, 10)]));
+    writer.finish().unwrap();
+    // A nanosecond before the whole millisecond.
+    assert_eq!(
+        std::fs::read_to_string(log.path).unwrap(),
+        "399, 10000, 0, 4096, 0, 0\n499, 10000, 0, 4096, 0, 0\n"
+    );
 }
 
 /// Reads at 10, 20 and 30 ms, a write at 40, nothing until 260 ms, and a last one at 310.

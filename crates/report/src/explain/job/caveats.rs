@@ -188,7 +188,8 @@ fn small_block(task: &FileTask) -> Option<Caveat> {
 fn fresh(task: &FileTask, filled: &BTreeSet<&Path>) -> Option<Caveat> {
     let random = !task.access.is_sequential();
     let prepared = paths(task).iter().all(|path| filled.contains(path));
-    (task.mix.writes() && random && is_real(task) && !prepared && task.ramp.0 == 0).then_some(Caveat::Fresh)
+    (task.mix.writes() && random && is_real(task) && !prepared && task.ramp.is_none())
+        .then_some(Caveat::Fresh)
 }
 
 fn same_offsets(task: &FileTask) -> Option<Caveat> {

@@ -52,7 +52,7 @@ fn a_sound_job_has_no_caveats() {
     let writes = FileTask {
         target: existing(Overwrite::Anything),
         mix: Mix::Write,
-        ramp: Nanos::SECOND,
+        ramp: Nanos::SECOND.into(),
         durability: WriteDurability::synced(SyncRule::fdatasync(1)),
         ..sound()
     };
@@ -78,7 +78,7 @@ fn each_caveat_has_its_reason() {
             per_worker: false,
         }),
         mix: Mix::Write,
-        ramp: Nanos::SECOND,
+        ramp: Nanos::SECOND.into(),
         durability: WriteDurability::synced(SyncRule::fdatasync(1)),
         ..sound()
     };
@@ -121,8 +121,8 @@ fn each_caveat_has_its_reason() {
             },
         ),
         (vec!["SmallBlock"], FileTask { block: Bytes(512), ..sound() }),
-        (vec!["Fresh"], FileTask { ramp: Nanos(0), ..write() }),
-        (vec![], FileTask { ramp: Nanos(0), access: Access::Sequential, ..write() }),
+        (vec!["Fresh"], FileTask { ramp: Nanos(0).into(), ..write() }),
+        (vec![], FileTask { ramp: Nanos(0).into(), access: Access::Sequential, ..write() }),
         (
             vec![],
             FileTask {
@@ -180,7 +180,7 @@ fn tasks_that_meet_are_reported_once() {
     let writes = FileTask {
         target: existing(Overwrite::Anything),
         mix: Mix::Write,
-        ramp: Nanos::SECOND,
+        ramp: Nanos::SECOND.into(),
         durability: WriteDurability::synced(SyncRule::fdatasync(1)),
         ..sound()
     };

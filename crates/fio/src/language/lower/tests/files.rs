@@ -185,7 +185,10 @@ fn names_are_metadata_tasks() {
         let thread = thread_at(&settings, place).unwrap();
         let JobTask::Metadata(task) = &thread.task else { panic!("{thread:?}") };
         assert_eq!((task.operation, task.files, task.workers), (operation, 7, 1));
-        assert_eq!((task.tree.as_path(), task.together), (Path::new("j.5"), true));
+        // The names are those of the clone's files, as with other engines.
+        assert_eq!((task.named[6].as_path(), task.together), (Path::new("b/j.1.6"), true));
+        assert_eq!((task.keep_existing, task.remove), (operation == MetadataOperation::Create, false));
+        assert_eq!((thread.reporting.blocks_per_name, thread.reporting.bytes_per_name), (1, Bytes(4096)));
         let rounds = operation.kind() == OpKind::Stat;
         let rounds = rounds.then_some(1);
         assert_eq!(task.stop, Stop { loops: rounds, ..Stop::default() }, "{engine}");
@@ -193,10 +196,26 @@ fn names_are_metadata_tasks() {
         let made_first = preparation(&thread);
         assert_eq!(made_first.as_ref().map(|task| task.operation), made, "{engine}");
         if let Some(first) = made_first.filter(|first| first.operation == MetadataOperation::Create) {
-            assert_eq!((first.size, &first.tree, first.together), (Bytes(4096), &task.tree, false));
+            assert_eq!((first.size, &first.named, first.together), (Bytes(4096), &task.named, false));
+            assert!(first.keep_existing && !first.remove);
         }
-        assert!(thread.notes.iter().any(|note| note.contains("scratch")), "{:?}", thread.notes);
     }
+    let settings = [
+        ("ioengine", "filestat"),
+        ("filename", "x:y"),
+        ("filesize", "17k"),
+        ("unlink", "1"),
+        ("write_lat_log", "l"),
+    ];
+    let thread = thread_at(&settings, place).unwrap();
+    let JobTask::Metadata(task) = &thread.task else { panic!("{thread:?}") };
+    assert_eq!(task.named, [PathBuf::from("x"), PathBuf::from("y")]);
+    assert!(task.remove && task.report_operations && !preparation(&thread).unwrap().report_operations);
+    assert_eq!(
+        (thread.reporting.blocks_per_name, thread.reporting.bytes_per_name),
+        (4, Bytes(16384)),
+        "whole blocks"
+    );
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn values_that_mean_nothing_are_refused() {
         ("filename", ":", "it is empty"),
         ("rw", "readwrites", "none of"),
         ("rw", "read:x", "x"),
-        ("zonemode", "zbd", "strided"),
+        ("zonemode", "zoned", "strided"),
         ("hugepage-size", "3m", "such as 2m"),
         ("mem", "mmap:/f", "in a file"),
         ("mem_align", "3", "power of two"),

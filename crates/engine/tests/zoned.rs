@@ -1,0 +1,549 @@
+//! Zoned devices: a simulated one, which refuses every write that is not at a write pointer, and files used as if they had zones.
+
+// Helpers of tests may give up as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use iolite_engine::{
+    Backend, Completions, Control, EngineError, IoOp, Op, Outcome, Returned, Scratch, Submission, ZoneDevice,
+    run_set, run_zoned_file_task_on,
+};
+use iolite_model::{
+    Access, BackendKind, Bytes, Ending, ErrorClass, Event, FileTask, FilesTarget, JobTask, LayOut, Mix,
+    NamedFile, Nanos, NullSink, OnError, OpKind, Overwrite, Regions, RunId, Sink, Start, Stop, Target, Watch,
+    ZoneResets, Zoned,
+};
+use iolite_sys::clock::Clock;
+use iolite_sys::zoned::{Zone, ZoneKind};
+
+const BLOCK: u64 = 4096;
+const ZONE: u64 = 16 * BLOCK;
+const CAPACITY: u64 = 12 * BLOCK;
+const ZONES: u64 = 8;
+
+/// What happens on the simulated device.
+#[derive(Debug, Default)]
+struct Media {
+    /// By zone: bytes written. Zone 0 is conventional where that is set.
+    written: Vec<u64>,
+    conventional: bool,
+    /// Writes that were refused.
+    refused: u64,
+    /// Reads of what is not written.
+    beyond: u64,
+    /// Most zones that held some data but were not full at the same time.
+    open: usize,
+    /// Resets and finishes, by zone.
+    resets: Vec<u64>,
+    finishes: u64,
+    /// Writes in order: zone, and bytes from its start.
+    writes: Vec<(u64, u64)>,
+    /// Reads in order.
+    reads: Vec<u64>,
+    /// The write of this number fails after half of it.
+    fails: Option<usize>,
+}
+
+/// A device of eight zones of 64 KiB, of which 48 KiB hold data.
+#[derive(Debug, Clone)]
+struct Device(Arc<Mutex<Media>>);
+
+impl Device {
+    fn new() -> Device {
+        let media =
+            Media { written: vec![0; ZONES as usize], resets: vec![0; ZONES as usize], ..Media::default() };
+        Device(Arc::new(Mutex::new(media)))
+    }
+
+    fn media(&self) -> std::sync::MutexGuard<'_, Media> {
+        self.0.lock().unwrap()
+    }
+
+    /// Runs a task on it, with operations that come back in another order than they were submitted.
+    fn run(&self, task: &FileTask) -> Result<Outcome, EngineError> {
+        let media = self.clone();
+        let make = move |_: u32, depth: u32| {
+            Ok(Shuffled {
+                media: media.clone(),
+                buffer: vec![0; BLOCK as usize],
+                queued: Vec::new(),
+                depth,
+                turn: 0,
+            })
+        };
+        let zones = (Arc::new(self.clone()) as Arc<dyn ZoneDevice>, ZONE);
+        run_zoned_file_task_on(task, 0, zones, Clock::best(), &Control::default(), &mut NullSink, make)
+    }
+}
+
+impl ZoneDevice for Device {
+    fn report(&self, from: u64, to: u64) -> io::Result<Vec<Zone>> {
+        let media = self.media();
+        let zone = |number: u64| {
+            let start = number * ZONE;
+            let conventional = number == 0 && media.conventional;
+            let written = media.written[number as usize];
+            Zone {
+                start,
+                length: ZONE,
+                capacity: if conventional { ZONE } else { CAPACITY },
+                write_pointer: start + if conventional { ZONE } else { written },
+                kind: if conventional { ZoneKind::Conventional } else { ZoneKind::Sequential },
+            }
+        };
+        Ok((from.div_ceil(ZONE)..to.div_ceil(ZONE).min(ZONES)).map(zone).collect())
+    }
+
+    fn reset(&self, start: u64, length: u64) -> io::Result<()> {
+        assert_eq!((start % ZONE, length), (0, ZONE));
+        let mut media = self.media();
+        media.written[(start / ZONE) as usize] = 0;
+        media.resets[(start / ZONE) as usize] += 1;
+        Ok(())
+    }
+
+    fn finish(&self, start: u64, length: u64) -> io::Result<()> {
+        assert_eq!((start % ZONE, length), (0, ZONE));
+        let mut media = self.media();
+        media.written[(start / ZONE) as usize] = CAPACITY;
+        media.finishes += 1;
+        Ok(())
+    }
+
+    fn max_open(&self) -> Option<u32> {
+        Some(6)
+    }
+}
+
+/// A back end that does what was submitted in the order that it gets back, the last first.
+struct Shuffled {
+    media: Device,
+    buffer: Vec<u8>,
+    queued: Vec<Op>,
+    depth: u32,
+    turn: u64,
+}
+
+impl Shuffled {
+    fn perform(&self, op: &Op) -> Result<u32, i32> {
+        const EIO: i32 = 5;
+        let mut media = self.media.media();
+        let (zone, within, length) = (op.offset / ZONE, op.offset % ZONE, u64::from(op.length));
+        let free = zone == 0 && media.conventional;
+        match op.io {
+            IoOp::Write if free => media.writes.push((zone, within)),
+            IoOp::Write => {
+                if media.written[zone as usize] != within || within + length > CAPACITY {
+                    media.refused += 1;
+                    return Err(EIO);
+                }
+                if media.fails == Some(media.writes.len()) {
+                    media.fails = None;
+                    media.written[zone as usize] += length / 2;
+                    return Err(EIO);
+                }
+                media.written[zone as usize] += length;
+                media.writes.push((zone, within));
+                let open = media.written.iter().filter(|written| (1..CAPACITY).contains(written)).count();
+                media.open = media.open.max(open);
+            }
+            IoOp::Read => {
+                media.beyond += u64::from(!free && within + length > media.written[zone as usize]);
+                media.reads.push(op.offset);
+            }
+            IoOp::Trim => {
+                assert_eq!((within, length), (0, ZONE), "a trim is of a whole zone");
+                media.written[zone as usize] = 0;
+                media.resets[zone as usize] += 1;
+            }
+            IoOp::LinkedWrite | IoOp::Sync(_) => panic!("{op:?}"),
+        }
+        Ok(if op.io == IoOp::Trim { 0 } else { op.length })
+    }
+}
+
+impl Backend for Shuffled {
+    fn submit(&mut self, op: &Op) -> Submission {
+        assert!(self.queued.len() < self.depth as usize);
+        self.queued.push(*op);
+        Submission::Queued
+    }
+
+    fn reap(&mut self, at_least: usize, _timeout: Duration, out: &mut Completions) -> io::Result<()> {
+        // Some stay for the next time, so that others are issued meanwhile.
+        self.turn += 1;
+        let stay = if at_least == 0 { self.queued.len() / 2 * (self.turn as usize % 2) } else { 0 };
+        while self.queued.len() > stay {
+            let Some(op) = self.queued.pop() else { break };
+            out.push(Returned { slot: op.slot, result: self.perform(&op), more: false });
+        }
+        Ok(())
+    }
+
+    fn buffer(&mut self, _slot: u32) -> &mut [u8] {
+        &mut self.buffer
+    }
+}
+
+fn blocks(count: u64) -> Stop {
+    Stop { operations: Some(count), ..Stop::default() }
+}
+
+fn task(mix: Mix, access: Access, stop: Stop, zoned: Zoned) -> FileTask {
+    FileTask {
+        name: "zoned".into(),
+        target: Target::Null { size: Bytes(ZONES * ZONE) },
+        mix,
+        access,
+        regions: Regions::Shared,
+        block: Bytes(BLOCK),
+        stop,
+        zoned: Some(zoned),
+        interval: Nanos(20_000_000),
+        ..FileTask::default()
+    }
+}
+
+fn succeeds(outcome: &Outcome) {
+    assert_eq!((&outcome.ending, outcome.errors.as_slice()), (&Ending::Completed, [].as_slice()));
+}
+
+#[test]
+fn random_writes_of_many_workers_are_all_at_write_pointers() {
+    for (max_open, per_worker) in [(0, 0), (3, 0), (0, 1), (2, 1), (1, 0)] {
+        let device = Device::new();
+        let zoned = Zoned { max_open, max_open_per_worker: per_worker, ..Zoned::default() };
+        let mut task = task(Mix::Write, Access::Random, blocks(2000), zoned);
+        (task.workers, task.concurrency) = (4, 16);
+        let outcome = device.run(&task).unwrap();
+        succeeds(&outcome);
+        assert_eq!(outcome.totals.operations(OpKind::Write), 2000);
+        let media = device.media();
+        assert_eq!((media.refused, media.writes.len()), (0, 2000));
+        // The device's own limit is 6.
+        let limit = [max_open, per_worker * 4, 6].into_iter().filter(|limit| *limit > 0).min().unwrap();
+        assert!(media.open <= limit as usize, "{} open, {limit} allowed", media.open);
+        let used: BTreeSet<u64> = media.writes.iter().map(|(zone, _)| *zone).collect();
+        assert!(used.len() == ZONES as usize || max_open == 1, "{used:?}");
+        assert!(media.resets.iter().sum::<u64>() > 0, "2000 blocks do not fit without resets");
+    }
+}
+
+#[test]
+fn writes_in_sequence_fill_one_zone_after_the_other_up_to_its_capacity() {
+    let device = Device::new();
+    let per_zone = CAPACITY / BLOCK;
+    let task = task(Mix::Write, Access::Sequential, blocks(ZONES * per_zone + 5), Zoned::default());
+    succeeds(&device.run(&task).unwrap());
+    let media = device.media();
+    let expected =
+        (0..ZONES).chain([0]).flat_map(|zone| (0..per_zone).map(move |block| (zone, block * BLOCK)));
+    let expected: Vec<_> = expected.take((ZONES * per_zone + 5) as usize).collect();
+    assert_eq!(media.writes, expected);
+    // The first was full when it was written again.
+    assert_eq!((media.resets.iter().sum::<u64>(), media.resets[0], media.refused, media.open), (1, 1, 0, 1));
+    drop(media);
+    // With operations in flight a zone's last write and the first one of the next may overlap, and no others.
+    let deep = FileTask { concurrency: 8, ..task };
+    succeeds(&device.run(&deep).unwrap());
+    let media = device.media();
+    assert_eq!((media.refused, media.open), (0, 2));
+}
+
+#[test]
+fn zones_may_be_left_out_and_what_is_written_is_gone_on_with() {
+    let device = Device::new();
+    device.media().written[2] = 3 * BLOCK;
+    let zoned = Zoned { skip: Bytes(ZONE), ..Zoned::default() };
+    succeeds(&device.run(&task(Mix::Write, Access::Sequential, blocks(15), zoned)).unwrap());
+    let media = device.media();
+    assert_eq!(media.writes[11..], [(0, 11 * BLOCK), (2, 3 * BLOCK), (2, 4 * BLOCK), (2, 5 * BLOCK)]);
+    assert_eq!(media.resets.iter().sum::<u64>(), 0);
+    drop(media);
+    let odd = Zoned { skip: Bytes(BLOCK), ..Zoned::default() };
+    let refused = device.run(&task(Mix::Write, Access::Sequential, blocks(1), odd)).unwrap_err().to_string();
+    assert!(refused.contains("multiple of the size of a zone"), "{refused}");
+}
+
+#[test]
+fn what_does_not_fit_finishes_its_zone_or_is_shortened() {
+    // Three blocks of capacity 12 are 4 writes; of 5 blocks each there is a remainder of 2.
+    for (write_remainder, finishes) in [(false, 1), (true, 0)] {
+        let device = Device::new();
+        let zoned = Zoned { write_remainder, ..Zoned::default() };
+        let mut task = task(Mix::Write, Access::Sequential, blocks(4), zoned);
+        task.block = Bytes(5 * BLOCK);
+        let outcome = device.run(&task).unwrap();
+        succeeds(&outcome);
+        let media = device.media();
+        let third = if write_remainder { (0, 10 * BLOCK) } else { (1, 0) };
+        assert_eq!((media.writes[2], media.finishes, media.refused), (third, finishes, 0));
+        let bytes = if write_remainder { 17 } else { 20 };
+        assert_eq!(outcome.totals.bytes(OpKind::Write), bytes * BLOCK);
+    }
+    let mut large = task(
+        Mix::Write,
+        Access::Sequential,
+        blocks(4),
+        Zoned { size: Bytes(ZONE), capacity: Bytes(CAPACITY), ..Zoned::default() },
+    );
+    large.block = Bytes(13 * BLOCK);
+    assert!(Device::new().run(&large).unwrap_err().to_string().contains("no operation fits into a zone"));
+}
+
+#[test]
+fn reads_stay_below_write_pointers() {
+    let device = Device::new();
+    device.media().written = [12, 0, 5, 12, 0, 1, 0, 12].map(|blocks| blocks * BLOCK).to_vec();
+    let mut random = task(Mix::Read, Access::Random, blocks(3000), Zoned::default());
+    random.concurrency = 8;
+    let outcome = device.run(&random).unwrap();
+    succeeds(&outcome);
+    assert_eq!(outcome.totals.operations(OpKind::Read), 3000);
+    let read: BTreeSet<u64> = std::mem::take(&mut device.media().reads).into_iter().collect();
+    assert_eq!(
+        (device.media().beyond, read.len()),
+        (0, 12 + 5 + 12 + 1 + 12),
+        "each block with data is read"
+    );
+
+    // In sequence: once through the data, although the region is larger.
+    let bytes = Stop { bytes: Some(Bytes(ZONES * ZONE)), ..Stop::default() };
+    let outcome = device.run(&task(Mix::Read, Access::Sequential, bytes, Zoned::default())).unwrap();
+    assert_eq!((outcome.totals.operations(OpKind::Read), device.media().beyond), (42, 0));
+    let in_order = std::mem::take(&mut device.media().reads);
+    assert!(in_order.is_sorted() && in_order.len() == 42, "{in_order:?}");
+
+    let beyond = Zoned { read_beyond: true, ..Zoned::default() };
+    device.run(&task(Mix::Read, Access::Random, blocks(500), beyond)).unwrap();
+    assert!(device.media().beyond > 0);
+
+    let empty = Device::new();
+    let outcome = empty.run(&task(Mix::Read, Access::Random, blocks(10), Zoned::default())).unwrap();
+    assert_eq!(outcome.totals.operations(OpKind::Read), 0, "there is nothing to read");
+}
+
+#[test]
+fn a_mix_reads_what_it_has_written() {
+    let device = Device::new();
+    let mut task =
+        task(Mix::ReadPercent(50), Access::Random, blocks(4000), Zoned { max_open: 4, ..Zoned::default() });
+    (task.workers, task.concurrency) = (2, 8);
+    let outcome = device.run(&task).unwrap();
+    succeeds(&outcome);
+    let (reads, writes) = (outcome.totals.operations(OpKind::Read), outcome.totals.operations(OpKind::Write));
+    assert_eq!(reads + writes, 4000);
+    assert!((1600..2400).contains(&reads), "{reads} reads");
+    let media = device.media();
+    assert_eq!(media.refused, 0);
+    // A zone may be reset between the issue of a read and its execution, as on a real device.
+    assert!(media.beyond < reads / 4, "{} of {reads} reads found nothing", media.beyond);
+}
+
+#[test]
+fn trims_reset_the_zones_that_hold_data() {
+    for access in [Access::Sequential, Access::Random] {
+        let device = Device::new();
+        device.media().written = [12, 0, 5, 12, 0, 1, 0, 12].map(|blocks| blocks * BLOCK).to_vec();
+        let mut task = task(Mix::Trim, access, blocks(100), Zoned::default());
+        task.concurrency = 4;
+        let outcome = device.run(&task).unwrap();
+        succeeds(&outcome);
+        assert_eq!(device.media().resets, [1, 0, 1, 1, 0, 1, 0, 1]);
+        assert_eq!(device.media().written, [0; 8]);
+        assert_eq!(
+            (outcome.totals.operations(OpKind::Trim), outcome.totals.bytes(OpKind::Trim)),
+            (5, 5 * ZONE)
+        );
+    }
+}
+
+#[test]
+fn zones_are_reset_as_often_as_asked_once_there_is_enough_data() {
+    let resets = |threshold, frequency| {
+        let device = Device::new();
+        let zoned = Zoned { resets: Some(ZoneResets { threshold, frequency }), ..Zoned::default() };
+        succeeds(&device.run(&task(Mix::Write, Access::Random, blocks(60), zoned)).unwrap());
+        let media = device.media();
+        assert_eq!(media.refused, 0);
+        media.resets.iter().sum::<u64>()
+    };
+    // Sixty of 96 blocks fit without a reset, more than half and less than 0.9.
+    let (never, seldom, often) = (resets(0.9, 1.0), resets(0.5, 0.1), resets(0.1, 0.5));
+    assert_eq!(never, 0);
+    assert!((1..=3).contains(&seldom) && (5..=30).contains(&often), "{seldom}, {often}");
+}
+
+#[test]
+fn after_a_failed_write_the_write_pointer_is_read_again_where_that_is_asked_for() {
+    for recover in [true, false] {
+        let device = Device::new();
+        device.media().fails = Some(3);
+        let mut task =
+            task(Mix::Write, Access::Sequential, blocks(10), Zoned { recover, ..Zoned::default() });
+        task.errors = OnError::default();
+        let outcome = device.run(&task).unwrap();
+        let failed: u64 = outcome
+            .errors
+            .iter()
+            .filter(|tally| tally.class == ErrorClass::Device)
+            .map(|tally| tally.count)
+            .sum();
+        let media = device.media();
+        if recover {
+            // Half a block was written: the next write goes on there.
+            assert_eq!((failed, media.refused, media.writes[3]), (1, 0, (0, 3 * BLOCK + BLOCK / 2)));
+        } else {
+            assert_eq!((failed, media.refused, media.writes.len()), (7, 6, 3));
+        }
+    }
+}
+
+#[test]
+fn conventional_zones_are_written_anywhere() {
+    let device = Device::new();
+    device.media().conventional = true;
+    succeeds(&device.run(&task(Mix::Write, Access::Random, blocks(800), Zoned::default())).unwrap());
+    let first: BTreeSet<u64> = {
+        let media = device.media();
+        assert_eq!((media.refused, media.resets[0]), (0, 0));
+        media.writes.iter().filter(|(zone, _)| *zone == 0).map(|(_, within)| *within).collect()
+    };
+    assert!(first.len() > 10 && first.iter().any(|within| *within >= CAPACITY), "{first:?}");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let device = Device::new();
+    let refused =
+        |zoned| device.run(&task(Mix::Write, Access::Random, blocks(1), zoned)).unwrap_err().to_string();
+    let many = refused(Zoned { max_open: 7, ..Zoned::default() });
+    assert!(many.contains("lets 6 zones be open, not 7"), "{many}");
+    device
+        .run(&task(
+            Mix::Write,
+            Access::Random,
+            blocks(1),
+            Zoned { max_open: 7, ignore_limits: true, ..Zoned::default() },
+        ))
+        .unwrap();
+    let resets = Some(ZoneResets { threshold: 2.0, frequency: 0.5 });
+    assert!(refused(Zoned { resets, ..Zoned::default() }).contains("between 0 and 1"));
+    let mut small = task(Mix::Write, Access::Random, blocks(1), Zoned::default());
+    small.target = Target::Null { size: Bytes(ZONE / 2) };
+    assert!(device.run(&small).unwrap_err().to_string().contains("no zone of"));
+}
+
+/// Offsets of operations by kind, as they come back.
+#[derive(Debug, Default)]
+struct Offsets(BTreeMap<OpKind, Vec<u64>>);
+
+impl Sink for Offsets {
+    fn event(&mut self, event: &Event) {
+        if let Event::Operations(log) = event {
+            for operation in &log.operations {
+                self.0.entry(operation.kind).or_default().push(operation.offset);
+            }
+        }
+    }
+}
+
+fn on_file(path: &Path, mix: Mix, access: Access, stop: Stop, zoned: Zoned) -> FileTask {
+    let file = NamedFile { path: path.to_owned(), offset: Bytes(0), size: Bytes(ZONES * ZONE) };
+    FileTask {
+        target: Target::Files(FilesTarget {
+            overwrite: Overwrite::Anything,
+            lay_out: LayOut::Needed,
+            ..FilesTarget::of(vec![file])
+        }),
+        backend: BackendKind::Sync,
+        start: Start { together: true, ..Start::default() },
+        watch: Watch { detail: false, operations: true },
+        ..task(mix, access, stop, zoned)
+    }
+}
+
+/// Runs tasks that start together.
+fn together(tasks: Vec<FileTask>) -> Result<(Vec<Outcome>, Offsets), EngineError> {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut scratch = Scratch::create(elsewhere.path(), &RunId("test".into())).unwrap();
+    let tasks: Vec<JobTask> = tasks.into_iter().map(|task| JobTask::Io(Box::new(task))).collect();
+    let mut offsets = Offsets::default();
+    let measured = run_set(&tasks, 0, &mut scratch, Clock::best(), &Control::default(), &mut offsets)?;
+    Ok((measured.verify(), offsets))
+}
+
+#[test]
+fn tasks_on_the_same_file_share_its_zones() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("zones");
+    let zoned = Zoned { size: Bytes(ZONE), capacity: Bytes(CAPACITY), ..Zoned::default() };
+    let writer = || on_file(&path, Mix::Write, Access::Random, blocks(12), zoned);
+    let (outcomes, offsets) = together(vec![writer(), writer()]).unwrap();
+    outcomes.iter().for_each(succeeds);
+    // No zone is full: none is written twice, and each from its start.
+    let mut written = offsets.0[&OpKind::Write].clone();
+    written.sort_unstable();
+    assert_eq!(written.len(), 24);
+    assert!(written.windows(2).all(|pair| pair[0] != pair[1]));
+    for zone in 0..ZONES {
+        let of_zone: Vec<u64> = written.iter().filter(|at| *at / ZONE == zone).map(|at| at % ZONE).collect();
+        let expected: Vec<u64> = (0..of_zone.len() as u64).map(|block| block * BLOCK).collect();
+        assert_eq!(of_zone, expected, "zone {zone}");
+        assert!(of_zone.len() as u64 <= CAPACITY / BLOCK);
+    }
+    // As with fio, the zones of a file are empty at the start, whatever it holds; trims are for all of them.
+    let once = Stop { loops: Some(1), ..Stop::default() };
+    let (outcomes, offsets) =
+        together(vec![on_file(&path, Mix::Read, Access::Sequential, once, zoned)]).unwrap();
+    outcomes.iter().for_each(succeeds);
+    assert_eq!(offsets.0.get(&OpKind::Read), None);
+    let trims = FileTask {
+        block: Bytes(ZONE),
+        ..on_file(&path, Mix::Trim, Access::Sequential, once, Zoned { capacity: Bytes(0), ..zoned })
+    };
+    let (outcomes, offsets) = together(vec![trims]).unwrap();
+    if outcomes[0].errors.is_empty() {
+        assert_eq!(offsets.0[&OpKind::Trim], (0..ZONES).map(|zone| zone * ZONE).collect::<Vec<_>>());
+    } else {
+        eprintln!("skipped: no holes in files here");
+    }
+
+    let other = Zoned { size: Bytes(2 * ZONE), ..zoned };
+    let differ = together(vec![writer(), on_file(&path, Mix::Write, Access::Random, blocks(1), other)]);
+    assert!(differ.unwrap_err().to_string().contains("other zones"));
+    let none = Zoned::default();
+    let refused = together(vec![on_file(&path, Mix::Write, Access::Random, blocks(1), none)]);
+    assert!(refused.unwrap_err().to_string().contains("specify their size"));
+}
+
+/// A zoned block device of this machine that holds nothing, named by the variable IOLITE_TEST_ZONED.
+#[test]
+fn a_real_zoned_device_takes_all_writes() {
+    let Some(path) = std::env::var_os("IOLITE_TEST_ZONED") else {
+        eprintln!("skipped: IOLITE_TEST_ZONED names no zoned block device that may be overwritten");
+        return;
+    };
+    let file = NamedFile { path: path.into(), offset: Bytes(0), size: Bytes(0) };
+    let target = Target::Files(FilesTarget { overwrite: Overwrite::Anything, ..FilesTarget::of(vec![file]) });
+    for (mix, access) in [
+        (Mix::Write, Access::Sequential),
+        (Mix::ReadPercent(50), Access::Random),
+        (Mix::Trim, Access::Random),
+    ] {
+        let task = FileTask {
+            target: target.clone(),
+            backend: BackendKind::Libaio,
+            direct: true,
+            concurrency: 8,
+            ..task(mix, access, blocks(2000), Zoned::default())
+        };
+        let (outcomes, _) = together(vec![task]).unwrap();
+        outcomes.iter().for_each(succeeds);
+    }
+}
