@@ -97,7 +97,7 @@ impl Backend for Scripted {
 
     fn reap(&mut self, _at_least: usize, _timeout: Duration, out: &mut Completions) -> io::Result<()> {
         self.looks += 1;
-        if self.looks % 2 == 0
+        if self.looks.is_multiple_of(2)
             && let Some(op) = self.pending.pop_back()
         {
             out.push(self.perform(&op));
