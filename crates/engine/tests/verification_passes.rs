@@ -16,6 +16,7 @@ use iolite_model::{
     Access, Bytes, Checksum, Ending, FileTask, Mix, Nanos, NullSink, OnError, OpKind, Stop, Target, Verify,
 };
 use iolite_sys::clock::Clock;
+use iolite_sys::usage;
 
 const BLOCK: u64 = 4096;
 const BLOCKS: u64 = 64;
@@ -37,7 +38,7 @@ struct Script {
     /// Offsets that the back end after the phase has read.
     read_after: Mutex<Vec<u64>>,
     interrupted: AtomicBool,
-    /// How long each read takes at least, in CPU time as well.
+    /// CPU time that each read takes.
     slow: Duration,
 }
 
@@ -58,8 +59,9 @@ impl Scripted {
         let buffer = &mut self.buffers[op.slot as usize][..op.length as usize];
         match op.io {
             IoOp::Read => {
-                let begun = Instant::now();
-                while begun.elapsed() < self.script.slow {
+                let used = || usage::of_this_thread().map(|used| used.user + used.system).unwrap();
+                let before = used();
+                while used() - before < self.script.slow {
                     std::hint::spin_loop();
                 }
                 self.image.read(op.offset, buffer);
