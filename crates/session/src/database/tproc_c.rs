@@ -157,7 +157,8 @@ impl TprocCSite {
         let copy = self.copy(session)?;
         let site = Site { instance: copy.instance(), ..self.site.clone() };
         let measured = measure_in(session, task, &copy, &site);
-        drop(copy);
+        // Their sessions would keep the copy.
+        drop((copy, site));
         self.remove_copy(session);
         measured
     }
