@@ -308,7 +308,9 @@ fn transactions_that_never_get_a_lock_end_the_run_with_a_remedy() {
     let database: Arc<dyn Database> = Arc::new(Contended(built(directory.path(), 1)));
     let failed =
         run(&database, &task(small(1), 1, 10), 0, Clock::best(), &Control::default(), &mut Kept::default());
-    let Err(error) = failed else { panic!("no transaction was committed") };
+    let Ending::Failed(error) = failed.unwrap().outcome.ending else {
+        panic!("no transaction was committed")
+    };
     produced(ErrorCause::LocksHeld, error);
 }
 
