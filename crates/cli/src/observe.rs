@@ -145,9 +145,7 @@ fn storage(
                     _ => "the database does not respond".to_owned(),
                 };
                 output::note(&format!("{why}; meanwhile, the devices of the working directory are observed"));
-                let what =
-                    "the devices of the database (those observed are of the working directory)".to_owned();
-                Ok((of_directory(Path::new("."))?, Some(Warning::LeftOut { what, why })))
+                Ok((of_directory(Path::new("."))?, Some(ServerObservation::other_devices(why))))
             }
         },
     }

@@ -85,7 +85,8 @@ pub(crate) struct BuildArgs {
     pub(crate) workers: u32,
 
     /// Partition the tables of customers, orders, order lines, new orders, stock and history by hash of the warehouse into N
-    /// partitions, at most one per warehouse (PostgreSQL, MariaDB and MySQL) [default: no partitions]
+    /// partitions, at most one per warehouse (PostgreSQL, MariaDB and MySQL). PostgreSQL distributes warehouses by a hash, so that
+    /// a partition may have several or none [default: no partitions]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=i64::from(MAX_PARTITIONS)))]
     pub(crate) partitions: Option<u32>,
 

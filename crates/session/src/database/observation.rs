@@ -38,7 +38,7 @@ struct OpenServer {
     version: String,
     monitor: Monitor,
     /// The sampler of its sessions, if they are shown, or why they can't be sampled; `None` where that is not asked for.
-    sampler: Option<Result<Option<WaitSampler>, String>>,
+    sampler: Option<anyhow::Result<Option<WaitSampler>>>,
 }
 
 /// Since when nothing is read, and why.
@@ -61,6 +61,12 @@ impl ServerObservation {
         }
         let instance = tproc_c::open(&self.url, Durability::AsConfigured)?.instance();
         Ok(DatabaseStorage::find(&self.url, instance.as_ref())?.storage)
+    }
+
+    /// What a run states where the devices of the database are not known and others are observed.
+    pub fn other_devices(why: String) -> Warning {
+        let what = "the devices of the database (those observed are of the working directory)".to_owned();
+        Warning::LeftOut { what, why }
     }
 
     /// Why nothing can ever be read of a database of this kind.
@@ -167,7 +173,7 @@ fn open(url: &DatabaseUrl, waits: Option<Duration>) -> anyhow::Result<OpenServer
     instance.counters()?;
     let description = instance.describe(Durability::AsConfigured)?;
     let sampler = waits.map(|interval| match instance.wait_reader() {
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.into()),
         Ok(reader) => Ok(reader.and_then(|reader| WaitSampler::start(reader, interval))),
     });
     let monitor =

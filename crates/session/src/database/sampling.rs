@@ -66,7 +66,7 @@ impl Sampling {
     pub(super) fn begin(
         url: DatabaseUrl,
         interval: Duration,
-        begun: Result<Option<WaitSampler>, String>,
+        begun: anyhow::Result<Option<WaitSampler>>,
         session: &mut Session<'_>,
     ) -> Sampling {
         let mut sampling = Sampling {
@@ -80,7 +80,7 @@ impl Sampling {
         };
         match begun {
             Ok(sampler) => sampling.watch(session, sampler),
-            Err(why) => sampling.miss(session, session.elapsed(), why),
+            Err(error) => sampling.miss(session, session.elapsed(), describe(&error)),
         }
         sampling
     }
@@ -96,7 +96,7 @@ impl Sampling {
         self.missing = Some((since, why, again));
     }
 
-    /// Looks whether samples are still taken; where they have ended and the database has not, they are a gap, and begun again.
+    /// Checks whether samples are still taken; where they have ended and the database has not, they are a gap, and begun again.
     pub(super) fn look(&mut self, session: &mut Session<'_>, gaps: &mut Vec<ObservationGap>) {
         if self.sampler.as_ref().is_some_and(WaitSampler::has_ended) {
             let since = *self.ended.get_or_insert_with(|| session.elapsed());
@@ -153,9 +153,8 @@ impl Sampling {
 }
 
 /// Begins to sample the sessions of a database anew.
-fn sample(url: &DatabaseUrl, interval: Duration) -> Result<Option<WaitSampler>, String> {
-    let database = tproc_c::open(url, Durability::AsConfigured).map_err(|error| describe(&error.into()))?;
-    let reader = database.instance().wait_reader().map_err(|error| describe(&error.into()))?;
+fn sample(url: &DatabaseUrl, interval: Duration) -> anyhow::Result<Option<WaitSampler>> {
+    let reader = tproc_c::open(url, Durability::AsConfigured)?.instance().wait_reader()?;
     Ok(reader.and_then(|reader| WaitSampler::start(reader, interval)))
 }
 

@@ -93,7 +93,7 @@ pub(super) fn create(original: &Target, keeper: &Keeper, stop: &(dyn Fn() -> boo
         Ok(()) if !stop() => Ok(copy),
         marked => {
             keeper.set(None);
-            // By another session: this one may still be told to cancel.
+            // By another session: a request to cancel may still arrive at this one.
             let removed = original.connect().and_then(|mut client| drop_by(&mut client, original, &name));
             marked.and(removed).and(Err(Error::Cancelled))
         }

@@ -69,12 +69,12 @@ impl TprocCPostgres {
                    * (current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint)";
         let row = client.query_one(sql, &[]).map_err(|e| self.target.failed("ask the settings of", e))?;
         let locks = row.get::<_, i64>(0).unsigned_abs();
-        let most = most_partitions(locks);
-        if u64::from(layout.partitions) <= most {
+        let max = most_partitions(locks);
+        if u64::from(layout.partitions) <= max {
             return Ok(());
         }
         Err(Error::Url(format!(
-            "{} partitions need about {} locks in a transaction, but {} has {locks}: specify --partitions of at most {most}, or raise \
+            "{} partitions need about {} locks in a transaction, but {} has {locks}: specify --partitions of at most {max}, or raise \
              max_locks_per_transaction and restart the server",
             layout.partitions,
             u64::from(layout.partitions) * LOCKS_PER_PARTITION + OTHER_LOCKS,
