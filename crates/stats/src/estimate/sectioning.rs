@@ -3,11 +3,15 @@
 use iolite_model::{Nanos, Quantile};
 
 use super::correlation::Worth;
-use super::{Direction, Estimate, Z_95, share, student_t, worth_for_quantile};
+use super::{Direction, Estimate, MIN_SECTIONS, Z_95, share, student_t, worth_for_quantile};
 use crate::histogram::Histogram;
 
-/// Sections that sectioning needs at least (Asmussen & Glynn 2007, Stochastic Simulation, III.5: 10 to 30).
-const FEWEST: usize = 10;
+/// Sections below which their correlation cannot be estimated (Asmussen & Glynn 2007, Stochastic Simulation, III.5, advise 10 to 30).
+const FEW: usize = 10;
+
+/// Independent sections that so few are taken for, whatever their correlation seems to be: less than one, because correlated ones vary
+/// less among themselves than from run to run. By simulation, up to a correlation of 0.8: see docs/statistics.md.
+const WORTH_OF_FEW: f64 = 0.5;
 
 /// Operations beyond the quantile that a section has to expect: with fewer, its own quantile is biased towards its maximum.
 const BEYOND: f64 = 5.0;
@@ -24,7 +28,7 @@ impl Estimate {
     ///
     /// Where the operations are worth so few that no rank is an upper end, the interval is that of sectioning: the spread of the
     /// sections' own quantiles around the overall one (Asmussen & Glynn 2007, III.5; Nakayama 2014, ACM TOMACS 24, 18), in
-    /// logarithms, because response times are skewed. It needs ten sections with five expected operations beyond the quantile
+    /// logarithms, because response times are skewed. It needs four sections with five expected operations beyond the quantile
     /// each; neighbours are joined until they have them. Otherwise the largest observation is the upper end.
     ///
     /// `None` where the sections say nothing: fewer than four of them.
@@ -47,7 +51,7 @@ impl Estimate {
 
     /// The interval of an overall quantile from those of the sections; `None` where there are too few.
     fn by_sectioning(value: f64, sections: &[f64], direction: Direction) -> Option<Estimate> {
-        if sections.len() < FEWEST || sections.iter().chain([&value]).any(|quantile| *quantile <= 0.0) {
+        if sections.len() < MIN_SECTIONS || sections.iter().chain([&value]).any(|quantile| *quantile <= 0.0) {
             return None;
         }
         // Around the overall quantile, not around their mean: that they are biased widens the interval.
@@ -56,11 +60,12 @@ impl Estimate {
         let mean = residuals.iter().sum::<f64>() / count;
         let centred: Vec<f64> = residuals.iter().map(|residual| residual - mean).collect();
         let worth = Worth::of(&centred);
+        let samples = if residuals.len() < FEW { worth.samples.min(WORTH_OF_FEW) } else { worth.samples };
         let variance = residuals.iter().map(|residual| residual * residual).sum::<f64>() / (count - 1.0);
-        let half = student_t(worth.freedom) * (variance / worth.samples).sqrt();
+        let half = student_t(worth.freedom) * (variance / samples).sqrt();
         let (low, high) = (value * (-half).exp(), value * half.exp());
         let standard_error = (high - low) / (2.0 * Z_95);
-        Some(Estimate { value, standard_error, low, high, effective_samples: worth.samples, direction })
+        Some(Estimate { value, standard_error, low, high, effective_samples: samples, direction })
     }
 }
 
