@@ -217,6 +217,22 @@ impl Admitted {
         Ok(())
     }
 
+    /// Makes sure that a file may be removed or filled by its name, without keeping it open: as long as it is, removing it would free
+    /// no space.
+    ///
+    /// # Errors
+    /// It may not.
+    pub(crate) fn check(&mut self, path: &Path, overwrite: Overwrite) -> Result<(), EngineError> {
+        let failed = |source| EngineError::File { action: "examine", path: path.to_owned(), source };
+        let found = identity_of(&path.metadata().map_err(failed)?);
+        let is_claimed = self.claims.contains_key(&found);
+        self.admit(path, overwrite)?;
+        if !is_claimed {
+            self.claims.remove(&found);
+        }
+        Ok(())
+    }
+
     /// Opens a target for the run's life, refused where somebody else uses it.
     fn claim(
         &self,

@@ -123,6 +123,13 @@ fn validate_threads_only(task: &FileTask) -> Result<(), EngineError> {
             "a flow needs a weight of at least 1, and threads: remove `placement.processes` or `flow`",
         );
     }
+    if task.workers > 1 && task.verify.is_some() && matches!(task.ramp, Ramp::Amount(_)) {
+        return refuse(
+            task,
+            "a `ramp` of an amount of several workers cannot be measured beside verification, during which a worker's time stands still: \
+             use a time for the ramp, or one worker",
+        );
+    }
     if task.placement.processes && matches!(task.ramp, Ramp::Amount(_)) {
         return refuse(
             task,

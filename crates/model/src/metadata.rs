@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::arrival::Stop;
 use crate::kind::OpKind;
 use crate::phase_task::{Layer, PhaseTask, task_fields};
+use crate::target::Overwrite;
 use crate::units::{Bytes, Nanos};
 
 /// Creates, looks up and removes files with `workers` threads, each in its own directory tree inside the scratch directory of the
@@ -31,6 +32,9 @@ pub struct MetadataTask {
     /// Removes what the paths name at the end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub remove: bool,
+    /// For paths: whether files that exist may be removed, or filled where they are empty.
+    #[serde(skip_serializing_if = "Overwrite::is_never")]
+    pub overwrite: Overwrite,
     /// Number of files (or directories) of each worker; with paths, their number.
     pub files: u64,
     /// Number of files in a directory; at least 1.
@@ -67,6 +71,7 @@ impl Default for MetadataTask {
             named: Vec::new(),
             keep_existing: false,
             remove: false,
+            overwrite: Overwrite::Never,
             files: 1000,
             files_per_directory: 100,
             random: false,

@@ -53,6 +53,13 @@ pub enum Overwrite {
     Anything,
 }
 
+impl Overwrite {
+    /// Whether nothing may be overwritten.
+    pub fn is_never(&self) -> bool {
+        *self == Overwrite::Never
+    }
+}
+
 /// A file created by iolite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -36,7 +36,12 @@ impl AmountRamp {
 
     /// When the measured part is to end; `u64::MAX` in the ramp, and where no time ends it.
     pub fn phase_end(&self) -> u64 {
-        let end = self.ended().zip(self.runtime).map(|(ended, runtime)| ended.saturating_add(runtime));
+        self.end_of(self.ended())
+    }
+
+    /// [`phase_end`](AmountRamp::phase_end), given when the measured part began.
+    pub(crate) fn end_of(&self, ended: Option<u64>) -> u64 {
+        let end = ended.zip(self.runtime).map(|(ended, runtime)| ended.saturating_add(runtime));
         end.unwrap_or(u64::MAX)
     }
 
@@ -49,11 +54,11 @@ impl AmountRamp {
         }
     }
 
-    /// The interval that an instant falls into, given that of a phase without a ramp. In the ramp it ends at once, so that a
+    /// The interval that an instant falls into, given when the measured part began, and the interval of a phase without a ramp. In the ramp it ends at once, so that a
     /// recorder asks again with every operation, and never after the ramp.
-    pub(crate) fn cut(&self, slot: Slot, at: u64) -> Slot {
+    pub(crate) fn cut(ended: Option<u64>, slot: Slot, at: u64) -> Slot {
         let ramp = |end| Slot { stage: Stage::Ramp, start: 0, end };
-        match self.ended() {
+        match ended {
             _ if slot.stage != Stage::Measured => slot,
             None => ramp(0),
             Some(ended) if at < ended => ramp(ended),

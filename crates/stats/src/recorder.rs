@@ -132,7 +132,7 @@ impl Recorder {
     /// Counts what completes as the ramp's until an amount of I/O is done. The timetable's own ramp must be 0, and its end open:
     /// it is set when the ramp ends.
     pub fn ramp_until(&mut self, ramp: Arc<AmountRamp>) {
-        self.active.slot = ramp.cut(self.timetable.slot_at(0), 0);
+        self.active.slot = AmountRamp::cut(ramp.ended(), self.timetable.slot_at(0), 0);
         self.ramp = Some(ramp);
     }
 
@@ -167,7 +167,9 @@ impl Recorder {
     /// In a ramp that an amount ends, every operation is the first of an interval.
     #[cold]
     fn count_in_ramp(&mut self, op: Completion) {
-        if let Some(ramp) = self.ramp.as_ref().filter(|_| self.active.slot.stage == Stage::Ramp) {
+        // A commit has the bytes of its write, which are counted with that.
+        let counts = self.active.slot.stage == Stage::Ramp && op.kind != OpKind::Commit;
+        if let Some(ramp) = self.ramp.as_ref().filter(|_| counts) {
             ramp.count(op.bytes, op.completed);
         }
     }
@@ -270,12 +272,14 @@ impl Recorder {
         let Some(ramp) = &self.ramp else {
             return if self.open { self.timetable.open_slot_at(at) } else { self.timetable.slot_at(at) };
         };
+        // Read once: another worker may complete the amount meanwhile.
+        let ended = ramp.ended();
         if self.active.slot.stage == Stage::Ramp {
             // Unless the phase was ended before.
-            self.timetable.end = self.timetable.end.min(ramp.phase_end());
+            self.timetable.end = self.timetable.end.min(ramp.end_of(ended));
         }
         let slot = if self.open { self.timetable.open_slot_at(at) } else { self.timetable.slot_at(at) };
-        ramp.cut(slot, at)
+        AmountRamp::cut(ended, slot, at)
     }
 
     fn deliver(&mut self, snapshot: Snapshot) {

@@ -10,6 +10,7 @@
 //! times slower than creating on a fresh file system.
 
 mod names;
+mod on_paths;
 mod turns;
 pub(crate) mod validate;
 mod worker;
@@ -17,8 +18,9 @@ mod worker;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use iolite_model::{MetadataOperation, MetadataTask, Nanos, Overwrite, Sink};
+use iolite_model::{MetadataTask, Nanos, Sink};
 use iolite_sys::clock::Clock;
 use iolite_sys::directory::Directory;
 use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
@@ -53,20 +55,21 @@ pub(crate) struct MetadataPhase {
     number: u32,
     /// By worker: its directory.
     roots: Vec<Arc<Directory>>,
+    /// Whether anything may have been done.
+    has_run: AtomicBool,
+}
+
+impl MetadataPhase {
+    fn ready(task: &MetadataTask, number: u32, roots: Vec<Arc<Directory>>) -> MetadataPhase {
+        MetadataPhase { task: task.clone(), number, roots, has_run: AtomicBool::new(false) }
+    }
 }
 
 impl Drop for MetadataPhase {
-    /// Removes what was named, where that is asked for.
+    /// Removes what was named, where that is asked for and the phase was run.
     fn drop(&mut self) {
-        if !self.task.remove {
-            return;
-        }
-        for path in &self.task.named {
-            // What was not created, or has been removed, is not there.
-            let _ = match self.task.operation.is_of_directories() {
-                true => std::fs::remove_dir(path),
-                false => std::fs::remove_file(path),
-            };
+        if self.task.remove && *self.has_run.get_mut() {
+            on_paths::remove(&self.task);
         }
     }
 }
@@ -98,27 +101,23 @@ impl MetadataPhase {
                 roots.push(Arc::new(setup.find(&tree, worker)?));
             }
         }
-        Ok(MetadataPhase { task: task.clone(), number, roots })
+        Ok(MetadataPhase::ready(task, number, roots))
     }
 
-    /// The same where the user has named the files. What is removed must not be in use, like what is written to.
+    /// The same where the user has named the files. What is changed must not be in use, like what is written to.
     fn on_paths(
         task: &MetadataTask,
         number: u32,
         scratch: &mut Scratch,
     ) -> Result<MetadataPhase, EngineError> {
-        if task.operation == MetadataOperation::Unlink || task.remove {
-            for path in task.named.iter().filter(|path| path.is_file()) {
-                scratch.admitted().admit(path, Overwrite::Anything)?;
-            }
-        }
+        on_paths::check(task, scratch.admitted())?;
         // Names are relative to the current directory, unless they are absolute.
         let here = Directory::open(Path::new(".")).map_err(|source| EngineError::File {
             action: "open the directory of",
             path: PathBuf::from("."),
             source,
         })?;
-        Ok(MetadataPhase { task: task.clone(), number, roots: vec![Arc::new(here)] })
+        Ok(MetadataPhase::ready(task, number, vec![Arc::new(here)]))
     }
 
     /// Runs it, starting together with whatever waits at `line`.
@@ -142,6 +141,7 @@ impl MetadataPhase {
             control: control.clone(),
             patience: Patience::default(),
         };
+        self.has_run.store(true, Ordering::Relaxed);
         let work = |worker: u32| {
             let (task, root) = (self.task.clone(), self.roots.get(worker as usize).cloned());
             move |start| work(&task, worker, root, start)

@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use iolite_sys::zoned::{self, Zone, ZoneKind};
 
+/// Zones that a file or device without zones may be divided into: drives have a hundred thousand.
+const MAX_ZONES: u64 = 1 << 22;
+
 /// A device with zones. All positions are in bytes from its start.
 pub trait ZoneDevice: fmt::Debug + Send + Sync {
     /// The zones that start in a range, in order.
@@ -69,6 +72,10 @@ impl ZoneDevice for AssumedZones {
     fn report(&self, from: u64, to: u64) -> io::Result<Vec<Zone>> {
         let (size, capacity) = (self.size.max(1), self.capacity);
         let zones = from.div_ceil(size)..to.min(self.whole).div_ceil(size);
+        if zones.end.saturating_sub(zones.start) > MAX_ZONES {
+            let text = format!("zones of {size} bytes would be more than {MAX_ZONES}: use larger zones");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let zone = |number: u64| {
             let start = number * size;
             let length = size.min(self.whole - start);

@@ -1,6 +1,6 @@
 //! Whether the use of zones goes with the rest of a task.
 
-use iolite_model::{Access, FileTask, Mix, Zoned};
+use iolite_model::{Access, Arrival, FileTask, Mix, Zoned};
 
 /// What is wrong with the use of zones, with its remedy.
 pub(crate) fn refusal(task: &FileTask, zoned: &Zoned) -> Option<&'static str> {
@@ -15,6 +15,9 @@ pub(crate) fn refusal(task: &FileTask, zoned: &Zoned) -> Option<&'static str> {
             Some("`zoned` requires threads: remove `placement.processes` or `zoned`")
         }
         () if task.flow.is_some() => Some("`flow` and `zoned` cannot be used together: remove one of them"),
+        () if matches!(task.arrival, Arrival::ByKind(_)) => Some(
+            "a rate for each kind of operation and `zoned` cannot be used together, because a kind may have no zone: use one rate",
+        ),
         () if matches!(task.access, Access::Trace(_) | Access::Append) => {
             Some("traces and appends have places of their own: remove `zoned`, or use another order")
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolite_model::{Bytes, JobTask, MetadataOperation, MetadataTask, Nanos, Stop};
+use iolite_model::{Bytes, JobTask, MetadataOperation, MetadataTask, Nanos, Overwrite, Stop};
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
@@ -29,6 +29,7 @@ pub(super) fn task(spec: &Spec, place: ThreadIndex, operation: MetadataOperation
         // As with fio, a file that exists is opened.
         keep_existing: operation == MetadataOperation::Create,
         remove: spec.files.remove || spec.files.remove_each,
+        overwrite: Overwrite::Anything,
         files: number,
         files_per_directory: number,
         random: spec.io.random,
