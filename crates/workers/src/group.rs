@@ -65,7 +65,7 @@ impl Default for Patience {
 
 impl WorkerGroup {
     /// The division of the phase's time, as far as it is known before: where an amount ends the ramp, it has no ramp and no end,
-    /// see [`amount_ramp`](WorkerGroup::amount_ramp).
+    /// see `amount_ramp`.
     pub fn timetable(&self) -> Timetable {
         let (ramp_end, end) = match (self.ramp, self.stop.runtime) {
             (Ramp::Time(ramp), Some(runtime)) => (ramp.0, ramp.0.saturating_add(runtime.0)),
