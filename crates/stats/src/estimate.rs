@@ -209,7 +209,21 @@ impl Estimate {
         let squares: f64 = used.iter().map(|(base, amount)| (amount - value * base).powi(2)).sum();
         let error = (squares / (n - 1.0) / n).sqrt() / (base / n);
         let error = if error < 1e-14 * value.abs() { 0.0 } else { error };
-        Some(Estimate::student(value, error, independent(n), direction))
+        let student = Estimate::student(value, error, independent(n), direction);
+        Some(Estimate { low: student.low.max(Estimate::least_of_windows(windows)), ..student })
+    }
+
+    /// The least that the ratio of `windows`, measured apart as for [`Estimate::of_windows`], is with 97.5 % confidence where it
+    /// cannot be negative. With few windows Student's interval may reach below 0 although each of them is far above it.
+    ///
+    /// By Markov's inequality a window is above `c` times the true ratio with a probability of at most `1 / c`, and all `n` are with
+    /// at most `c^-n`: the smallest of them over `40^(1/n)` is a bound, whatever the distribution. 0 where there is no window.
+    pub fn least_of_windows(windows: &[(f64, f64)]) -> f64 {
+        const WRONG: f64 = 0.025;
+        let ratios = windows.iter().filter(|window| is_usable(window) && window.0 > 0.0);
+        let ratios: Vec<f64> = ratios.map(|(base, amount)| amount / base).collect();
+        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        if least.is_finite() { least.max(0.0) * WRONG.powf(1.0 / ratios.len() as f64) } else { 0.0 }
     }
 }
 

@@ -360,15 +360,20 @@ fn between_windows(
     of_window: impl Fn(&PhaseResult) -> Option<(f64, f64)>,
 ) -> Estimate {
     let windows: Vec<_> = evidence.windows.iter().filter_map(|window| of_window(window)).collect();
-    match Estimate::of_windows(&windows, own.direction) {
-        Some(apart) if apart.high - apart.low > own.high - own.low => Estimate {
+    let Some(apart) = Estimate::of_windows(&windows, own.direction) else { return own };
+    let wider = if apart.high - apart.low > own.high - own.low {
+        Estimate {
             value: own.value,
-            low: (own.value - (apart.value - apart.low)).max(0.0),
+            low: own.value - (apart.value - apart.low),
             high: own.value + (apart.high - apart.value),
             ..apart
-        },
-        _ => own,
-    }
+        }
+    } else {
+        own
+    };
+    // Neither a time nor a rate is below 0, however far apart the windows are.
+    let least = Estimate::least_of_windows(&windows).min(own.value);
+    Estimate { low: wider.low.max(least), ..wider }
 }
 
 /// Whether the largest of so many observations is at least the quantile with 95 % confidence, so that a bound above it

@@ -296,6 +296,27 @@ fn windows_apart_include_the_drift_between_them() {
     assert_eq!(Estimate::of_windows(&[(0.0, 1.0), (1.0, f64::NAN)], UP), None);
 }
 
+/// Three windows on a device that is slow in all of them: Student's interval reaches below 0, which is not possible.
+#[test]
+fn the_lower_end_of_few_windows_is_above_zero_and_holds_in_the_worst_case() {
+    let windows = [(4.0, 4.0 * 100.0), (2.0, 2.0 * 450.0), (5.0, 5.0 * 90.0)];
+    let mean = Estimate::of_windows(&windows, Direction::LowerIsBetter).unwrap();
+    // python3: 90 / 40 ** (1 / 3) = 26.3160
+    assert!(close(mean.low, 26.316_0, 1e-3), "{mean:?}");
+    assert_eq!((Estimate::least_of_windows(&[]), Estimate::least_of_windows(&[(1.0, 0.0)])), (0.0, 0.0));
+    // The distribution for which Markov's inequality is an equation: c times the mean with a probability of 1 / c, else 0.
+    for windows in [2, 3, 5] {
+        let rare = 0.025_f64.powf(1.0 / f64::from(windows));
+        let wrong = (0..4000u64).filter(|&seed| {
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let window = |_| (1.0, if rng.random::<f64>() < rare { 1.0000001 / rare } else { 0.0 });
+            Estimate::least_of_windows(&(0..windows).map(window).collect::<Vec<_>>()) > 1.0
+        });
+        let share = wrong.count() as f64 / 4000.0;
+        assert!((0.015..=0.035).contains(&share), "{share} of {windows} windows");
+    }
+}
+
 #[test]
 fn quantile_intervals_cover_the_truth() {
     let covered = (0..400u64).filter(|&seed| {

@@ -397,6 +397,14 @@ fn what_a_busy_host_explains_only_a_part_of_is_unfit() {
         [rate_of(busy, 2_000.0, 2_300.0), rate_of(&idle, 2_000.0, 2_300.0)],
         [Fitness::Marginal, Fitness::Unfit]
     );
+    // The profile's floor of 3,000 is missed by less than 2,000.
+    let floor_of = |host: Host<'_>, max: f64| {
+        let verdict = whole_check(host, Device { max, ..GOOD }, 3, options()).verdict;
+        let floor = |reason: &iolite_model::Reason| reason.what == "random write 8 KiB, throughput";
+        verdict.reasons.into_iter().find(floor).unwrap().fitness
+    };
+    assert_eq!([floor_of(busy, 600.0), floor_of(&idle, 600.0)], [Fitness::Unfit; 2]);
+    assert_eq!([floor_of(busy, 1_900.0), floor_of(&idle, 1_900.0)], [Fitness::Marginal, Fitness::Unfit]);
     for seed in 0..simulations() {
         let verdict = whole_check(busy, GOOD, seed, options()).verdict;
         assert_ne!(verdict.fitness, Fitness::Unfit, "{verdict:#?}");

@@ -113,7 +113,8 @@ pub(super) fn judge_floor(
     if let Some(why) = from_memory(evidence.result, evidence.kind, direct) {
         reason.reserve(Fitness::Marginal, why);
     }
-    Some(spared(reason, evidence.disturbed, never))
+    let is_unfit_without = |slower: f64| scaled.high * slower < bound / floor.marginal_factor;
+    Some(spared(reason, evidence.disturbed, is_unfit_without))
 }
 
 /// An interval of the logarithm, by the delta method (Casella & Berger 2002, Statistical Inference, 5.5.4): a rate is above 0 and
