@@ -1,7 +1,7 @@
 //! Where a database is: a URL, as the command line takes it.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
@@ -33,7 +33,7 @@ impl DatabaseUrl {
                 return Err(Error::Url(format!("`{text}` names no directory: write {URLS}")));
             }
             // The same database has the same name wherever it is named from.
-            std::path::absolute(rest).map_err(|e| Error::io("find", std::path::Path::new(rest), e))
+            std::path::absolute(rest).map_err(|e| Error::io("find", Path::new(rest), e))
         };
         match text.split_once(':') {
             Some(("sqlite", rest)) => Ok(DatabaseUrl::Sqlite(directory(rest)?)),
@@ -131,6 +131,35 @@ fn masked(url: &str) -> String {
 }
 
 impl DatabaseUrl {
+    /// Name of the database system.
+    pub fn system(&self) -> &'static str {
+        match self {
+            DatabaseUrl::Sqlite(_) => "SQLite",
+            DatabaseUrl::Gtm(_) => "GT.M",
+            DatabaseUrl::Postgres(_) => "PostgreSQL",
+            DatabaseUrl::Mysql(_) => "MariaDB or MySQL",
+        }
+    }
+
+    /// The directory of a database that is in one.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            DatabaseUrl::Sqlite(directory) | DatabaseUrl::Gtm(directory) => Some(directory),
+            DatabaseUrl::Postgres(_) | DatabaseUrl::Mysql(_) => None,
+        }
+    }
+
+    /// The same database by its directory's path without symbolic links, so that one that is there is named in one way.
+    #[must_use]
+    pub fn resolved(mut self) -> DatabaseUrl {
+        if let DatabaseUrl::Sqlite(directory) | DatabaseUrl::Gtm(directory) = &mut self
+            && let Ok(found) = directory.canonicalize()
+        {
+            *directory = found;
+        }
+        self
+    }
+
     /// What of the user's client configuration is not used, and why.
     pub fn caveats(&self) -> Vec<String> {
         match self {

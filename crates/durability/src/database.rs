@@ -54,13 +54,15 @@ pub fn open(url: &DatabaseUrl, run: RunKey) -> Result<Box<dyn Commits>> {
         }
         DatabaseUrl::Sqlite(directory) => Sqlite::open(directory, table),
         #[cfg(not(feature = "postgres"))]
-        DatabaseUrl::Postgres(_) => Err(lacking("test commits of PostgreSQL", "build it with --features postgres")),
+        DatabaseUrl::Postgres(_) => {
+            Err(lacking("test commits of PostgreSQL", "build it with --features postgres"))
+        }
         #[cfg(not(feature = "mysql"))]
         DatabaseUrl::Mysql(_) => Err(lacking("test commits of MariaDB", "build it with --features mysql")),
-        DatabaseUrl::Gtm(_) => Err(Error::Asked(
-            "commits of GT.M are not supported: test a directory on its file system (durability run DIR --method overwrite)"
-                .into(),
-        )),
+        other => Err(Error::Asked(format!(
+            "commits of {} are not supported: test a directory on its file system (durability run DIR --method overwrite)",
+            other.system()
+        ))),
     }
 }
 

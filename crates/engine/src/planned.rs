@@ -15,7 +15,8 @@ pub fn planned_writes(task: &Task) -> WritePlan {
         Task::File(task) => of_file_task(task),
         Task::Metadata(task) => of_names(task),
         Task::Database(task) => of_database_task(task),
-        Task::TprocC(task) => timed(task.ramp, task.stop.runtime, true),
+        // Of another workload it is not known beforehand how much it writes.
+        workload => timed(workload.ramp(), workload.stop().runtime, true),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Stall attribution as text and JSON: what the outliers of each phase fall into.
 
-use iolite_model::{BlockLatency, Nanos, StallParts, StalledOperation, StallsFound, Task};
+use iolite_model::{BlockLatency, Nanos, StallParts, StalledOperation, StallsFound};
 use iolite_results::Run;
 use serde_json::{Value, json};
 
 use crate::styler::{Emphasis, Style, Styler, count};
+use crate::words::database::at_once;
 
 /// Operations that are printed one by one.
 const SHOWN: usize = 4;
@@ -62,15 +63,7 @@ fn name(run: &Run, number: u32, several: bool) -> String {
     if !several || same < 2 {
         return task.name().to_owned();
     }
-    let concurrency = task.concurrency();
-    let at_once = match (task, concurrency) {
-        (Task::TprocC(_), 1) => "virtual user",
-        (Task::TprocC(_), _) => "virtual users",
-        (Task::Database(_), 1) => "job",
-        (Task::Database(_), _) => "jobs",
-        (Task::File(_) | Task::Metadata(_), _) => "in flight",
-    };
-    format!("{}. {}, {concurrency} {at_once}", u64::from(number) + 1, task.name())
+    format!("{}. {}, {}", u64::from(number) + 1, task.name(), at_once(task))
 }
 
 /// For example: 23 of 10,000 operations took longer than 5 ms; in 15 the device itself took most of the time...

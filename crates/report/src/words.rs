@@ -10,7 +10,7 @@ use iolite_model::{
 use crate::styler::count;
 
 mod backend;
-mod database;
+pub(crate) mod database;
 mod zoned;
 
 pub(crate) use database::SETS;

@@ -92,7 +92,7 @@ impl Jobs<'_> {
                     .map(|kind| result.totals.operations(kind))
                     .sum(),
             }),
-            Task::File(_) | Task::Metadata(_) => None,
+            _ => None,
         }
     }
 

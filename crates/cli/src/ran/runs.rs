@@ -188,10 +188,5 @@ fn without_phase(run: &RunSummary) -> Listed {
 
 /// A URL by which databases are distinguished: without a password, and a directory by its path from the root.
 fn place(url: &DatabaseUrl) -> String {
-    let found = |directory: &PathBuf| directory.canonicalize().unwrap_or_else(|_| directory.clone());
-    match url {
-        DatabaseUrl::Sqlite(directory) => DatabaseUrl::Sqlite(found(directory)).to_string(),
-        DatabaseUrl::Gtm(directory) => DatabaseUrl::Gtm(found(directory)).to_string(),
-        other => other.to_string(),
-    }
+    url.clone().resolved().to_string()
 }

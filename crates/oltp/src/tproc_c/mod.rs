@@ -52,11 +52,6 @@ pub use sqlite::TprocCSqlite;
 pub fn open(url: &DatabaseUrl, durability: Durability) -> Result<Arc<dyn Database>> {
     match url {
         DatabaseUrl::Sqlite(directory) => Ok(Arc::new(TprocCSqlite::new(directory.clone(), durability))),
-        DatabaseUrl::Gtm(_) => Err(Error::Unsupported {
-            database: "GT.M",
-            what: "run TPROC-C",
-            remedy: "use SQLite, PostgreSQL or MariaDB",
-        }),
         #[cfg(feature = "postgres")]
         DatabaseUrl::Postgres(url) => Ok(Arc::new(TprocCPostgres::new(url, durability)?)),
         #[cfg(not(feature = "postgres"))]
@@ -70,6 +65,11 @@ pub fn open(url: &DatabaseUrl, durability: Durability) -> Result<Arc<dyn Databas
         DatabaseUrl::Mysql(_) => Err(Error::Build {
             what: "open MariaDB or MySQL",
             remedy: "build it with the feature `mysql` (cargo build --features mysql)",
+        }),
+        other => Err(Error::Unsupported {
+            database: other.system(),
+            what: "run TPROC-C",
+            remedy: "use SQLite, PostgreSQL or MariaDB",
         }),
     }
 }

@@ -1,11 +1,20 @@
 //! Operations inside a database in words.
 
-use iolite_model::TprocCTask;
+use iolite_model::{Task, TprocCTask};
 
 use super::number;
 
 /// What a set's time does not hold.
 pub(crate) const SETS: &str = "sets are in the database's memory until their commit";
+
+/// How many operations are in flight at once, or who issues them.
+pub(crate) fn at_once(task: &Task) -> String {
+    match (task, task.concurrency()) {
+        (Task::TprocC(_), users) => number(users, "virtual user", "virtual users"),
+        (Task::Database(_), jobs) => number(jobs, "job", "jobs"),
+        (Task::File(_) | Task::Metadata(_), operations) => format!("{operations} in flight"),
+    }
+}
 
 /// What each virtual user does.
 pub(super) fn transactions_of(task: &TprocCTask) -> String {
