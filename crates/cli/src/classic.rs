@@ -44,7 +44,7 @@ pub(crate) struct ClassicArgs {
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
 
-    /// Size of each operation, except in the tests of single bytes
+    /// Size of each operation; tests that transfer single bytes ignore it
     #[arg(long, value_name = "SIZE", default_value = "8KiB")]
     pub(crate) block: Bytes,
 
@@ -120,7 +120,7 @@ impl Environment<Classic> for Files {
         session: &mut Session<'_>,
         _: &mut Classic,
         preparation: ClassicPreparation,
-    ) -> anyhow::Result<()> {
+    ) -> iolite_session::Result<()> {
         let ClassicPreparation::Remove(files) = preparation;
         Ok(files.iter().try_for_each(|file| session.scratch().remove(file))?)
     }

@@ -32,7 +32,7 @@ Exit codes:
     0  fit; success
     1  failure
     2  usage error: invalid command line
-    3  marginal; requested rate or steady state not reached, or operations failed; --fail-if condition holds
+    3  marginal; rate or steady state not reached; operations failed; --fail-if holds
     4  unfit; data read differs from data written
   130  interrupted; results measured so far are stored";
 
@@ -59,11 +59,16 @@ impl Error for UsageError {
     }
 }
 
+/// The error of this type that an error is, or passes on.
+pub(crate) fn cause<E: Error + 'static>(error: &anyhow::Error) -> Option<&E> {
+    error.chain().find_map(|cause| cause.downcast_ref())
+}
+
 /// The exit code of an error.
 pub(crate) fn of(error: &anyhow::Error) -> Exit {
     if error.downcast_ref::<UsageError>().is_some() {
         Exit::Usage
-    } else if matches!(error.downcast_ref(), Some(EngineError::Interrupted)) {
+    } else if matches!(cause(error), Some(EngineError::Interrupted)) {
         Exit::Interrupted
     } else {
         Exit::Failure

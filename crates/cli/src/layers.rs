@@ -185,7 +185,7 @@ fn among(databases: &[RanDatabase]) -> Vec<LayersDatabase> {
 }
 
 /// The options with what the storage and the kernel take.
-fn able(options: LayersOptions, session: &mut Session<'_>) -> anyhow::Result<LayersOptions> {
+fn able(options: LayersOptions, session: &mut Session<'_>) -> iolite_session::Result<LayersOptions> {
     let direct = session.uses_direct_io(true)?;
     Ok(LayersOptions { direct, io_uring: session.takes_io_uring(), ..options })
 }

@@ -96,8 +96,8 @@ pub(crate) fn usage(error: &clap::Error) {
 
 /// Prints an error with its causes.
 pub(crate) fn error(error: &anyhow::Error) {
-    let _ =
-        writeln!(io::stderr(), "iolite: error: {}", shown(&kept_secret(&iolite_session::describe(error))));
+    let text = iolite_session::describe(&**error);
+    let _ = writeln!(io::stderr(), "iolite: error: {}", shown(&kept_secret(&text)));
 }
 
 /// Prints a run: what a command prints at its end, and `results show` later.

@@ -41,7 +41,7 @@ pub(crate) fn begin<'a>(
     let results = usable_results(output.results.clone())?;
     let view = asked_view(&output.view, duration)?;
     let setup = Setup { directory, results, view };
-    Session::begin(run_info(storage), setup, control)
+    Ok(Session::begin(run_info(storage), setup, control)?)
 }
 
 /// Begins a run that creates no files: of what is measured in a database.
@@ -56,7 +56,7 @@ pub(crate) fn begin_elsewhere<'a>(
 ) -> anyhow::Result<Session<'a>> {
     let results = usable_results(results)?;
     let setup = Setup { directory: None, results, view: asked_view(args, duration)? };
-    Session::begin(run_info(storage), setup, control)
+    Ok(Session::begin(run_info(storage), setup, control)?)
 }
 
 /// The database that an argument names; says what of the client's configuration is not used.
@@ -76,7 +76,7 @@ pub(crate) fn database(text: &str) -> iolite_db::Result<DatabaseUrl> {
 /// # Errors
 /// It can't be created.
 pub(crate) fn database_directory(url: &DatabaseUrl) -> anyhow::Result<Option<&Path>> {
-    let (DatabaseUrl::Sqlite(directory) | DatabaseUrl::Gtm(directory)) = url else { return Ok(None) };
+    let Some(directory) = url.directory() else { return Ok(None) };
     match std::fs::create_dir(directory) {
         Ok(()) => Ok(Some(directory)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),

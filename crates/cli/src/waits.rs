@@ -89,8 +89,9 @@ fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
 }
 
 /// A refusal to open the database is the user's error; one that does not respond is not.
-fn refused(error: anyhow::Error) -> anyhow::Error {
-    match error.downcast_ref() {
+fn refused(error: iolite_session::Error) -> anyhow::Error {
+    let error = error.into();
+    match exit::cause(&error) {
         Some(
             iolite_db::Error::Url(_) | iolite_db::Error::Unsupported { .. } | iolite_db::Error::Build { .. },
         ) => UsageError::new(error).into(),

@@ -5,6 +5,7 @@ use iolite_observe::{CacheStat, Probe, ProbeError};
 use iolite_suites::SingleStep;
 
 use crate::drive::Environment;
+use crate::error::Error;
 use crate::session::Session;
 
 /// The environment of a run of `observe cachestat`, whose step is its length.
@@ -33,7 +34,7 @@ impl Environment<SingleStep<Nanos>> for CacheStatWatch {
         session: &mut Session<'_>,
         _: &mut SingleStep<Nanos>,
         time: Nanos,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), Error> {
         if let Some(warning) = self.warning.take() {
             session.warn(warning);
         }

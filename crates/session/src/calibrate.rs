@@ -1,20 +1,24 @@
 //! The program measured: its clock, and the measured loop on the null back end.
 
-use iolite_engine::{Control, Scratch, run_file_task};
+use iolite_engine::{Control, EngineError, Scratch, run_file_task};
 use iolite_model::{Bytes, Calibration, FileTask, Nanos, NullSink, OpKind, Stop};
 use iolite_sys::clock::Clock;
 
 /// Measures the clock, and the measured loop on the null back end.
 ///
 /// # Errors
-/// The program can't start a thread; [`EngineError::Interrupted`](iolite_engine::EngineError::Interrupted).
+/// The program can't start a thread; [`EngineError::Interrupted`].
 pub(crate) fn calibrate(
     scratch: &mut Scratch,
     clock: Clock,
     control: &Control,
-) -> anyhow::Result<Calibration> {
+) -> Result<Calibration, EngineError> {
     let cost = clock.cost();
     let outcome = run_file_task(&null_task(), 0, scratch, clock, control, &mut NullSink)?;
+    if control.interrupted() {
+        // What was measured until then is no figure.
+        return Err(EngineError::Interrupted);
+    }
     let operations = outcome.totals.operations(OpKind::Read).max(1);
     Ok(Calibration {
         clock: clock.name().into(),

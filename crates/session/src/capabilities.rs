@@ -3,6 +3,7 @@
 use iolite_engine::EngineError;
 use iolite_model::{BackendKind, RingOptions, Warning};
 
+use crate::error::Result;
 use crate::session::Session;
 
 impl Session<'_> {
@@ -10,7 +11,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// A file can't be created to try.
-    pub fn uses_direct_io(&mut self, wanted: bool) -> anyhow::Result<bool> {
+    pub fn uses_direct_io(&mut self, wanted: bool) -> Result<bool> {
         if !wanted {
             self.warn(Warning::ThroughCache);
         }
@@ -21,7 +22,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// A file can't be created to try.
-    pub fn takes_direct_io(&mut self) -> anyhow::Result<bool> {
+    pub fn takes_direct_io(&mut self) -> Result<bool> {
         self.scratch.claim(iolite_sys::file::PROBE.as_ref())?;
         let works = iolite_sys::file::direct_io_works(self.scratch.path()).map_err(|source| {
             let directory = self.run().info.storage.directory.clone();

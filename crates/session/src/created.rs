@@ -4,6 +4,7 @@ use iolite_engine::remove_created;
 use iolite_suites::{CreatedFiles, Procedure};
 
 use crate::drive::Environment;
+use crate::error::Result;
 use crate::session::Session;
 
 /// The environment of procedures that repeat tasks on new files.
@@ -11,7 +12,7 @@ use crate::session::Session;
 pub struct Renewing;
 
 impl<P: Procedure<Preparation = CreatedFiles>> Environment<P> for Renewing {
-    fn prepare(&mut self, session: &mut Session<'_>, _: &mut P, created: CreatedFiles) -> anyhow::Result<()> {
+    fn prepare(&mut self, session: &mut Session<'_>, _: &mut P, created: CreatedFiles) -> Result<()> {
         Ok(created.0.iter().try_for_each(|task| remove_created(task, session.scratch()))?)
     }
 }

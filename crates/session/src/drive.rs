@@ -1,10 +1,10 @@
 //! The driver: step after step of a procedure.
 
-use anyhow::{anyhow, bail};
 use iolite_model::{Event, JobTask, Sink, Task};
 use iolite_suites::{Conclusions, CutShort, Nothing, Procedure, Step};
 
 use crate::ending::describe;
+use crate::error::{Error, Result};
 use crate::session::Session;
 
 /// What a procedure needs of its surroundings besides the engine.
@@ -18,23 +18,23 @@ pub trait Environment<P: Procedure> {
         session: &mut Session<'_>,
         procedure: &mut P,
         preparation: P::Preparation,
-    ) -> anyhow::Result<()>;
+    ) -> Result<()>;
 
     /// Runs a task inside a database: of a workload that this environment knows.
     ///
     /// # Errors
     /// The run can't go on. A phase that fails is no error: its ending says so.
-    fn inside_database(&mut self, _session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
+    fn inside_database(&mut self, _session: &mut Session<'_>, task: Task) -> Result<()> {
         Err(no_database(&task))
     }
 
     /// Notified of a step that failed.
-    fn failed(&mut self, _procedure: &mut P, _error: &anyhow::Error) {}
+    fn failed(&mut self, _procedure: &mut P, _error: &Error) {}
 }
 
 /// The error of an environment without the database of a task.
-pub(crate) fn no_database(task: &Task) -> anyhow::Error {
-    anyhow!("there is no database to run {} on", task.name())
+pub(crate) fn no_database(task: &Task) -> Error {
+    Error::NoDatabase { task: task.name().to_owned() }
 }
 
 /// The environment of procedures that need nothing.
@@ -42,7 +42,7 @@ pub(crate) fn no_database(task: &Task) -> anyhow::Error {
 pub struct Bare;
 
 impl<P: Procedure<Preparation = Nothing>> Environment<P> for Bare {
-    fn prepare(&mut self, _: &mut Session<'_>, _: &mut P, nothing: Nothing) -> anyhow::Result<()> {
+    fn prepare(&mut self, _: &mut Session<'_>, _: &mut P, nothing: Nothing) -> Result<()> {
         match nothing {}
     }
 }
@@ -57,7 +57,7 @@ impl Session<'_> {
         &mut self,
         procedure: &mut P,
         environment: &mut impl Environment<P>,
-    ) -> anyhow::Result<()> {
+    ) -> Result<()> {
         let mut driven = self.steps(procedure, environment);
         if let Err(error) = &driven {
             environment.failed(procedure, error);
@@ -82,7 +82,7 @@ impl Session<'_> {
         &mut self,
         procedure: &mut P,
         environment: &mut impl Environment<P>,
-    ) -> anyhow::Result<Option<Conclusions>> {
+    ) -> Result<Option<Conclusions>> {
         if procedure.runs_tasks() {
             self.calibrate()?;
         }
@@ -91,7 +91,7 @@ impl Session<'_> {
                 Step::Run(tasks) => self.step(tasks, procedure, environment)?,
                 Step::Prepare(preparation) => environment.prepare(self, procedure, preparation)?,
                 Step::Done(conclusions) => return Ok(Some(conclusions)),
-                Step::Failed(reason) => bail!(reason),
+                Step::Failed(reason) => return Err(Error::Procedure { reason }),
             }
         }
         Ok(None)
@@ -111,7 +111,7 @@ impl Session<'_> {
         tasks: Vec<Task>,
         procedure: &mut P,
         environment: &mut impl Environment<P>,
-    ) -> anyhow::Result<()> {
+    ) -> Result<()> {
         let before = self.history().len();
         let mut jobs = Vec::with_capacity(tasks.len());
         for task in tasks {

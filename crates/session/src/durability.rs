@@ -15,6 +15,7 @@ use iolite_suites::{DurabilityCheck, DurabilityStep, SingleStep};
 
 use crate::database::DatabaseWrites;
 use crate::drive::Environment;
+use crate::error::Error;
 use crate::session::Session;
 
 /// A run of acknowledged writes, in a directory or a database.
@@ -36,7 +37,7 @@ pub struct AcknowledgedRun {
 }
 
 impl Environment<SingleStep<()>> for AcknowledgedRun {
-    fn prepare(&mut self, session: &mut Session<'_>, _: &mut SingleStep<()>, (): ()) -> anyhow::Result<()> {
+    fn prepare(&mut self, session: &mut Session<'_>, _: &mut SingleStep<()>, (): ()) -> Result<(), Error> {
         session.conclude(Concluded::of(&self.plan));
         let watch = || self.held.as_ref().and_then(DatabaseWrites::reached);
         let Self { duration, bytes, ref interrupted, .. } = *self;
@@ -70,7 +71,7 @@ impl WitnessedRun {
     ///
     /// # Errors
     /// It can't be examined.
-    pub fn storage(&self) -> anyhow::Result<Storage> {
+    pub fn storage(&self) -> Result<Storage, Error> {
         let place = PathBuf::from(&self.known.plan.place);
         let seen = if place.is_dir() {
             iolite_observe::storage_beneath(std::iter::once(place.as_path()))?
@@ -92,7 +93,7 @@ impl Environment<DurabilityCheck> for WitnessedRun {
         session: &mut Session<'_>,
         _: &mut DurabilityCheck,
         step: DurabilityStep,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), Error> {
         match (step, &mut self.commits) {
             (DurabilityStep::Compare, commits) => {
                 let found = match commits {

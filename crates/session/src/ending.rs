@@ -1,13 +1,15 @@
 //! How a run has ended, in words.
 
+use std::error::Error as StdError;
+
 use iolite_engine::{Control, EngineError};
 use iolite_model::Ending;
 
+use crate::error::Error;
+
 /// How a run ended that could not go on for this reason, if there is one.
-pub fn ending(failure: Option<anyhow::Error>, control: &Control) -> Ending {
-    let interrupted = |failure: &anyhow::Error| {
-        matches!(failure.downcast_ref::<EngineError>(), Some(EngineError::Interrupted))
-    };
+pub fn ending(failure: Option<Error>, control: &Control) -> Ending {
+    let interrupted = |failure: &Error| matches!(failure, Error::Engine(EngineError::Interrupted));
     match failure.filter(|failure| !interrupted(failure)) {
         Some(failure) => Ending::Failed(describe(&failure)),
         None if control.interrupted() => Ending::Interrupted,
@@ -16,12 +18,15 @@ pub fn ending(failure: Option<anyhow::Error>, control: &Control) -> Ending {
 }
 
 /// An error with its causes, as far as it does not name them itself.
-pub fn describe(error: &anyhow::Error) -> String {
+pub fn describe(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let described = cause.to_string();
+        if !text.contains(&described) {
+            text = format!("{text}: {described}");
         }
+        source = cause.source();
     }
     text
 }

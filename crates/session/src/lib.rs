@@ -13,6 +13,7 @@ mod database;
 mod drive;
 mod durability;
 mod ending;
+mod error;
 mod events;
 mod generator;
 mod host_counters;
@@ -42,6 +43,7 @@ pub use database::{
 pub use drive::{Bare, Environment};
 pub use durability::{AcknowledgedRun, WitnessedRun};
 pub use ending::{describe, ending};
+pub use error::{Error, PurgeError, Result};
 pub use events::Events;
 pub use host_counters::HostCounters;
 pub use observe::Observation;

@@ -4,6 +4,7 @@ use iolite_model::Nanos;
 use iolite_suites::SingleStep;
 
 use crate::drive::Environment;
+use crate::error::Result;
 use crate::session::Session;
 
 /// The environment of an observation, whose step is its length.
@@ -11,12 +12,7 @@ use crate::session::Session;
 pub struct Observation;
 
 impl Environment<SingleStep<Nanos>> for Observation {
-    fn prepare(
-        &mut self,
-        session: &mut Session<'_>,
-        _: &mut SingleStep<Nanos>,
-        time: Nanos,
-    ) -> anyhow::Result<()> {
+    fn prepare(&mut self, session: &mut Session<'_>, _: &mut SingleStep<Nanos>, time: Nanos) -> Result<()> {
         session.events().message("observing the machine");
         session.pause(time);
         Ok(())

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
 use iolite_engine::{Control, EngineError, Measured, Outcome, released_together, run_set};
 use iolite_model::{
     Bytes, Cache, Concluded, Ending, Event, JobTask, Nanos, PhaseEnd, PhaseInfo, Sink, SyncRule, Target,
@@ -17,6 +16,7 @@ use iolite_suites::phase_warnings;
 use iolite_sys::clock::Clock;
 
 use crate::ending::describe;
+use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::generator;
 use crate::session::Session;
@@ -26,7 +26,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// One of them is invalid, could not be made ready, or has failed.
-    pub(crate) fn set(&mut self, tasks: &[JobTask]) -> anyhow::Result<()> {
+    pub(crate) fn set(&mut self, tasks: &[JobTask]) -> Result<()> {
         let held = self.held_to_allowance(tasks)?;
         let watched = self.watched(held);
         let tasks = &*watched;
@@ -82,7 +82,7 @@ impl Session<'_> {
                     };
                     self.end_phase(info, &Outcome::nothing(ending), cache);
                 }
-                bail!(error)
+                Err(error.into())
             }
         }
     }
@@ -93,7 +93,7 @@ impl Session<'_> {
     pub(crate) fn phase_by(
         &mut self,
         task: Task,
-        run: impl FnOnce(u32, Clock, &Control, &mut Events) -> anyhow::Result<(Outcome, Option<Cache>)>,
+        run: impl FnOnce(u32, Clock, &Control, &mut Events) -> Result<(Outcome, Option<Cache>)>,
     ) -> u32 {
         let number = self.run().next_phase();
         self.expect_stalls();
@@ -117,15 +117,16 @@ impl Session<'_> {
         infos
     }
 
-    fn end_set(&mut self, infos: Vec<PhaseInfo>, outcomes: Vec<Outcome>, cache: Cache) -> anyhow::Result<()> {
+    fn end_set(&mut self, infos: Vec<PhaseInfo>, outcomes: Vec<Outcome>, cache: Cache) -> Result<()> {
         let mut failure = None;
         for (info, outcome) in infos.into_iter().zip(outcomes) {
             if let Ending::Failed(reason) = &outcome.ending {
-                failure.get_or_insert_with(|| format!("`{}`: {reason}", info.task.name()));
+                let task = || info.task.name().to_owned();
+                failure.get_or_insert_with(|| Error::Task { task: task(), reason: reason.clone() });
             }
             self.end_phase(info, &outcome, cache);
         }
-        failure.map_or(Ok(()), |failure| Err(anyhow::anyhow!(failure)))
+        failure.map_or(Ok(()), Err)
     }
 
     /// Records the end of a phase: what is known of it besides its intervals, then the end, then what its intervals

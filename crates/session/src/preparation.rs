@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use anyhow::Context;
 use iolite_engine::Control;
 use iolite_model::{JobTask, Target};
 use iolite_observe::IoScheduler;
 use iolite_sys::control_group::ControlGroup;
+
+use crate::error::{Error, Result};
 
 /// I/O schedulers that were switched; they are switched back when this is dropped.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ impl SwitchedSchedulers {
     ///
     /// # Errors
     /// The storage beneath can't be examined, or a device has no such scheduler or refuses it.
-    pub fn switch(&mut self, paths: &[PathBuf], name: &str) -> anyhow::Result<()> {
+    pub fn switch(&mut self, paths: &[PathBuf], name: &str) -> Result<()> {
         let Some(storage) = iolite_observe::storage_beneath(paths.iter().map(PathBuf::as_path))? else {
             return Ok(());
         };
@@ -45,8 +46,9 @@ impl ControlGroups {
     ///
     /// # Errors
     /// The system has no control groups for I/O, or no weights of them, or the user may not create one.
-    pub fn create(&mut self, name: &str, weight: Option<u32>, keep: bool) -> anyhow::Result<()> {
-        let mut group = ControlGroup::create(name, weight).with_context(|| format!("cgroup {name}"))?;
+    pub fn create(&mut self, name: &str, weight: Option<u32>, keep: bool) -> Result<()> {
+        let mut group = ControlGroup::create(name, weight)
+            .map_err(|source| Error::ControlGroup { name: name.to_owned(), source })?;
         if keep {
             group.keep();
             self.0.iter_mut().for_each(|earlier| earlier.keep_for(&group));
@@ -78,7 +80,7 @@ const CHUNK: u64 = 1 << 20;
 ///
 /// # Errors
 /// A file can't be read.
-pub fn read_into_cache(task: &JobTask, control: &Control) -> anyhow::Result<()> {
+pub fn read_into_cache(task: &JobTask, control: &Control) -> Result<()> {
     let JobTask::Io(task) = task else { return Ok(()) };
     let Target::Files(target) = &task.target else { return Ok(()) };
     for named in &target.files {
@@ -93,7 +95,7 @@ pub fn read_into_cache(task: &JobTask, control: &Control) -> anyhow::Result<()> 
             }
             Ok(())
         };
-        whole().with_context(|| format!("cannot read {} into the page cache", path.display()))?;
+        whole().map_err(|source| Error::PreRead { path: path.clone(), source })?;
     }
     Ok(())
 }

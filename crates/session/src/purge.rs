@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::bail;
 use iolite_engine::{Control, EngineError};
 use iolite_model::{Bytes, Concluded, Nanos, PtsPurge, PtsPurged, Warning};
 use iolite_suites::{Pts, PtsPreparation};
 use iolite_sys::{device, nvme, trim};
 
 use crate::drive::Environment;
+use crate::error::{Error, PurgeError, Result};
 use crate::session::Session;
 
 /// Bytes that are discarded at a time, after which it is checked whether the user wants to stop.
@@ -29,19 +29,19 @@ impl<'c> DevicePurge<'c> {
         DevicePurge { target: target.to_owned(), size, control }
     }
 
-    fn purge(&self, session: &mut Session<'_>, purge: PtsPurge) -> anyhow::Result<()> {
+    fn purge(&self, session: &mut Session<'_>, purge: PtsPurge) -> Result<(), PurgeError> {
         let file = session.scratch().open_to_overwrite(&self.target)?;
         // Once more than before the start: a command that gets to another drive erases that.
         let is_namespace = device::device_number(&file)?.is_some_and(device::is_nvme_namespace);
         if !is_namespace && matches!(purge, PtsPurge::Format | PtsPurge::Sanitize) {
-            bail!("{} is not an NVMe drive itself: only these have this command", self.target.display());
+            return Err(PurgeError::NotADrive { target: self.target.clone() });
         }
         let interrupted = || self.control.interrupted();
         match purge {
             PtsPurge::Format => nvme::purge::format(&file)?,
             PtsPurge::Sanitize => nvme::purge::sanitize(&file, &interrupted)?,
             // The blocks are discarded by a phase of trims, for which there is nothing to prepare.
-            PtsPurge::Discard => bail!("a discard is no command of the drive"),
+            PtsPurge::Discard => return Err(PurgeError::Discard),
             PtsPurge::SecureDiscard => {
                 let mut offset = 0;
                 while offset < self.size.0 && !interrupted() {
@@ -59,12 +59,7 @@ impl<'c> DevicePurge<'c> {
 }
 
 impl Environment<Pts> for DevicePurge<'_> {
-    fn prepare(
-        &mut self,
-        session: &mut Session<'_>,
-        _: &mut Pts,
-        preparation: PtsPreparation,
-    ) -> anyhow::Result<()> {
+    fn prepare(&mut self, session: &mut Session<'_>, _: &mut Pts, preparation: PtsPreparation) -> Result<()> {
         let PtsPreparation { section, purge } = preparation;
         let start = Instant::now();
         if let Err(error) = self.purge(session, purge) {
@@ -80,15 +75,11 @@ impl Environment<Pts> for DevicePurge<'_> {
 }
 
 /// Why a purge has not completed: the user's interruption is no failure.
-fn failure(error: anyhow::Error, target: &Path, purge: PtsPurge, interrupted: bool) -> anyhow::Error {
+fn failure(source: PurgeError, target: &Path, purge: PtsPurge, interrupted: bool) -> Error {
     if interrupted {
         return EngineError::Interrupted.into();
     }
-    error.context(format!(
-        "cannot purge {} by {}; specify another --purge, or `none` and erase it with its own command before",
-        target.display(),
-        purge.name()
-    ))
+    Error::Purge { target: target.to_owned(), purge, source }
 }
 
 /// What the drive does after an interruption.

@@ -14,6 +14,7 @@ use iolite_sys::clock::Clock;
 
 use crate::allowance::WriteAllowance;
 use crate::calibrate::calibrate;
+use crate::error::Result;
 use crate::events::Events;
 use crate::patience::{GaveUp, TICK};
 use crate::stall_watch::StallWatch;
@@ -42,7 +43,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// The directory can't be written to.
-    pub fn begin(info: RunInfo, setup: Setup<'_>, control: &'a Control) -> anyhow::Result<Session<'a>> {
+    pub fn begin(info: RunInfo, setup: Setup<'_>, control: &'a Control) -> Result<Session<'a>> {
         Session::begin_sampling(info, setup, Schedule::default(), control)
     }
 
@@ -55,7 +56,7 @@ impl<'a> Session<'a> {
         setup: Setup<'_>,
         schedule: Schedule,
         control: &'a Control,
-    ) -> anyhow::Result<Session<'a>> {
+    ) -> Result<Session<'a>> {
         iolite_sys::file::raise_open_files();
         let scratch = match setup.directory {
             Some(directory) => Scratch::create(directory, &info.id)?,
@@ -151,7 +152,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// They can't be created.
-    pub fn make_ready(&mut self, task: &JobTask) -> anyhow::Result<()> {
+    pub fn make_ready(&mut self, task: &JobTask) -> Result<()> {
         Ok(make_ready(task, &mut self.scratch, self.control)?)
     }
 
@@ -159,7 +160,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// The program can't start a thread; [`EngineError::Interrupted`](iolite_engine::EngineError::Interrupted).
-    pub(crate) fn calibrate(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn calibrate(&mut self) -> Result<()> {
         if self.run().calibration.is_none() {
             let calibration = calibrate(&mut self.scratch, self.clock, self.control)?;
             self.events.event(&Event::Calibrated(calibration));

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
 use iolite_model::{Bytes, Concluded, DeviceCounters, Ending, FileTask, StudyWindow, Target};
 use iolite_suites::{Before, OWN_FILE, Study, StudyPreparation, StudyProcedure, StudyStep};
 use iolite_sys::page_cache;
 
 use crate::drive::Environment;
+use crate::error::{Error, Result};
 use crate::patience::GaveUp;
 use crate::session::Session;
 
@@ -40,7 +40,7 @@ impl<C, F> StudyEnvironment<C, F> {
 impl<S, F> Environment<StudyProcedure<S>> for StudyEnvironment<S::Circumstance, F>
 where
     S: Study,
-    F: FnMut(S::Circumstance) -> anyhow::Result<S::Circumstance>,
+    F: FnMut(S::Circumstance) -> Result<S::Circumstance>,
     StudyWindow<S::Circumstance>: iolite_model::Conclusion,
 {
     fn prepare(
@@ -48,7 +48,7 @@ where
         session: &mut Session<'_>,
         _: &mut StudyProcedure<S>,
         preparation: StudyPreparation<S::Circumstance>,
-    ) -> anyhow::Result<()> {
+    ) -> Result<()> {
         match preparation {
             StudyPreparation::Begin(step) => {
                 self.window = begin(session, &step, &mut self.change)?;
@@ -68,8 +68,8 @@ where
 fn begin<C: Copy>(
     session: &mut Session<'_>,
     step: &StudyStep<C>,
-    change: impl FnMut(C) -> anyhow::Result<C>,
-) -> anyhow::Result<Option<RunningStep<C>>> {
+    change: impl FnMut(C) -> Result<C>,
+) -> Result<Option<RunningStep<C>>> {
     let circumstance = step.circumstance.map(change).transpose()?;
     let path = path(session, &step.task);
     if step.before == Before::Drop {
@@ -102,7 +102,7 @@ fn path(session: &mut Session<'_>, task: &FileTask) -> PathBuf {
 }
 
 /// Drops what the page cache holds of a file, once what is dirty has been written.
-fn drop_cached(session: &mut Session<'_>, path: &Path) -> anyhow::Result<()> {
+fn drop_cached(session: &mut Session<'_>, path: &Path) -> Result<()> {
     let file = path.to_owned();
     let dropped = session.patiently(Duration::MAX, move || {
         let file = File::open(file)?;
@@ -110,12 +110,12 @@ fn drop_cached(session: &mut Session<'_>, path: &Path) -> anyhow::Result<()> {
         page_cache::evict(&file, 0, length)
     });
     match dropped {
-        Ok(done) => {
-            done.with_context(|| format!("what the page cache holds of {} cannot be dropped", path.display()))
-        }
+        Ok(done) => done.map_err(|source| Error::Cached { path: path.to_owned(), source }),
         // The next look at the control ends it.
         Err(GaveUp::Interrupted) => Ok(()),
-        Err(GaveUp::Late | GaveUp::Failed) => Err(anyhow!("the thread that drops the page cache has died")),
+        Err(GaveUp::Late | GaveUp::Failed) => {
+            Err(Error::Bug { what: "the thread that drops the page cache has failed" })
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use iolite_results::StateVerified;
 use iolite_suites::SingleStep;
 
 use crate::drive::Environment;
+use crate::error::Error;
 use crate::session::Session;
 
 /// What an earlier run has written, as its verification state says.
@@ -30,7 +31,7 @@ impl SavedVerification {
     ///
     /// # Errors
     /// It can't be examined.
-    pub fn storage(&self) -> anyhow::Result<Storage> {
+    pub fn storage(&self) -> Result<Storage, Error> {
         let paths: Vec<&Path> = match &self.state.task().target {
             Target::Existing(existing) => vec![&existing.path],
             Target::Files(files) => files.files.iter().map(|file| file.path.as_path()).collect(),
@@ -44,7 +45,7 @@ impl SavedVerification {
 }
 
 impl Environment<SingleStep<()>> for SavedVerification {
-    fn prepare(&mut self, session: &mut Session<'_>, _: &mut SingleStep<()>, (): ()) -> anyhow::Result<()> {
+    fn prepare(&mut self, session: &mut Session<'_>, _: &mut SingleStep<()>, (): ()) -> Result<(), Error> {
         let found = self.state.verify(session.clock, session.control)?;
         session.conclude(Concluded::of(&StateVerified { task: self.state.task().clone(), found }));
         Ok(())

@@ -4,6 +4,7 @@ use iolite_model::{Concluded, PtsTerms, PtsWriteCache, Storage, Warning};
 use iolite_observe::{WriteCache, WriteCacheError};
 use iolite_results::Run;
 
+use crate::error::Error;
 use crate::session::Session;
 
 /// The write cache as the terms ask for it; it is restored at the end.
@@ -68,10 +69,10 @@ impl SwitchedCache {
     ///
     /// # Errors
     /// That failed; the message has the command to do it by hand.
-    pub fn restore(&mut self) -> anyhow::Result<()> {
+    pub fn restore(&mut self) -> Result<(), Error> {
         let Some((cache, _)) = &mut self.setting else { return Ok(()) };
         let command = cache.command();
-        cache.restore().map_err(|error| anyhow::anyhow!("{error}; restore it manually: {command}"))
+        cache.restore().map_err(|source| Error::WriteCache { command, source })
     }
 }
 

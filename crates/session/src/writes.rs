@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use anyhow::bail;
 use iolite_engine::{planned_layout, planned_writes};
 use iolite_model::{
     Bytes, Concluded, Filesystem, JobTask, MetadataOperation, Storage, Task, Warning, WritePlan,
 };
 
 use crate::allowance::WriteAllowance;
+use crate::error::{Error, Result};
 use crate::session::Session;
 
 /// Free space that is kept back unless the user says otherwise: this share of the file system, and at least so much.
@@ -153,11 +153,9 @@ impl Session<'_> {
 
     /// # Errors
     /// Nothing may be written any more.
-    pub(crate) fn refuse_spent_allowance(&self) -> anyhow::Result<()> {
+    pub(crate) fn refuse_spent_allowance(&self) -> Result<()> {
         match self.allowance {
-            Some(WriteAllowance { max, left: 0 }) => {
-                bail!("--max-write {max}: nothing of it is left for what comes next; allow more")
-            }
+            Some(WriteAllowance { max, left: 0 }) => Err(Error::AllowanceSpent { max }),
             _ => Ok(()),
         }
     }
@@ -170,10 +168,7 @@ impl Session<'_> {
     }
 
     /// The tasks of a set, held to what may still be written.
-    pub(crate) fn held_to_allowance<'t>(
-        &mut self,
-        tasks: &'t [JobTask],
-    ) -> anyhow::Result<Cow<'t, [JobTask]>> {
+    pub(crate) fn held_to_allowance<'t>(&mut self, tasks: &'t [JobTask]) -> Result<Cow<'t, [JobTask]>> {
         let Some(allowance) = &mut self.allowance else { return Ok(Cow::Borrowed(tasks)) };
         let writers = tasks.iter().filter(|task| writes(task)).count() as u64;
         let layout: u64 = tasks.iter().map(|task| layout(task).0).fold(0, u64::saturating_add);
@@ -181,10 +176,7 @@ impl Session<'_> {
         let enough =
             share.is_none_or(|share| tasks.iter().all(|task| !writes(task) || min_bytes(task) <= share));
         if allowance.left < layout || !enough {
-            let (max, left) = (allowance.max, Bytes(allowance.left));
-            bail!(
-                "--max-write {max}: only {left} remain, too little for the next tasks; increase --max-write, or write less before them"
-            );
+            return Err(Error::AllowanceShort { max: allowance.max, left: Bytes(allowance.left) });
         }
         allowance.left -= layout;
         let Some(share) = share else { return Ok(Cow::Borrowed(tasks)) };

@@ -37,7 +37,7 @@ pub(crate) fn run(args: CheckArgs) -> anyhow::Result<Exit> {
     let mut check = match begin(&options, &mut session) {
         Ok(check) => check,
         Err(error) => {
-            session.end(Ending::Failed(describe(&error)));
+            session.end(Ending::Failed(describe(&*error)));
             return Err(error);
         }
     };

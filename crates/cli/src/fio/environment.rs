@@ -1,5 +1,6 @@
 //! What fio's jobs need between their phases: commands of the user's, files that are only created.
 
+use std::error::Error;
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
@@ -33,37 +34,40 @@ impl Environment<FioJob> for Shell {
         session: &mut Session<'_>,
         job: &mut FioJob,
         preparation: Preparation,
-    ) -> anyhow::Result<()> {
-        let prepared = match preparation {
+    ) -> iolite_session::Result<()> {
+        let prepared: anyhow::Result<()> = match preparation {
             Preparation::Command { command, output } => run_into(&command, &output),
-            Preparation::Create(task) => session.make_ready(&task),
-            Preparation::PreRead(task) => {
-                session.make_ready(&task).and_then(|()| read_into_cache(&task, session.control()))
+            Preparation::Create(task) => session.make_ready(&task).map_err(Into::into),
+            Preparation::PreRead(task) => session
+                .make_ready(&task)
+                .and_then(|()| read_into_cache(&task, session.control()))
+                .map_err(Into::into),
+            Preparation::Scheduler { paths, name } => {
+                self.schedulers.switch(&paths, &name).map_err(Into::into)
             }
-            Preparation::Scheduler { paths, name } => self.schedulers.switch(&paths, &name),
             Preparation::ControlGroup(ControlGroup { name, weight, keep }) => {
-                self.groups.create(&name, weight, keep)
+                self.groups.create(&name, weight, keep).map_err(Into::into)
             }
         };
         if let Err(error) = prepared {
-            job.failed(failure(&error));
+            job.failed(failure(&*error));
         }
         Ok(())
     }
 
-    fn failed(&mut self, job: &mut FioJob, error: &anyhow::Error) {
+    fn failed(&mut self, job: &mut FioJob, error: &iolite_session::Error) {
         job.failed(failure(error));
     }
 }
 
 /// Why a step failed, with the error number that fio's results hold.
-fn failure(error: &anyhow::Error) -> Failure {
-    let kind = match error.downcast_ref() {
+fn failure(error: &(dyn Error + 'static)) -> Failure {
+    let kind = match anyhow::Chain::new(error).find_map(|cause| cause.downcast_ref()) {
         Some(EngineError::Interrupted) => FailureKind::Interrupted,
         Some(_) => FailureKind::Refused,
         None => FailureKind::Running,
     };
-    Failure::of(error.chain(), kind, iolite_session::describe(error))
+    Failure::of(anyhow::Chain::new(error), kind, iolite_session::describe(error))
 }
 
 /// Runs a command of the user's; what it prints goes to a file.

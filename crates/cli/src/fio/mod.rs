@@ -34,7 +34,7 @@ const LATENCY_LOG: &str = "--latency-log is deprecated. Use per-job latency log 
 const FAILED: u8 = 1;
 
 /// Exit code of a run that was interrupted.
-const INTERRUPTED: u8 = 128;
+pub(crate) const INTERRUPTED: u8 = 128;
 
 /// How a run under fio's name ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(Outcome::Failed) => FAILED.into(),
         Ok(Outcome::Interrupted) => INTERRUPTED.into(),
         Err(error) => {
-            crate::output::complain("fio", &iolite_session::describe(&error));
+            crate::output::complain("fio", &iolite_session::describe(&*error));
             FAILED.into()
         }
     }

@@ -2,12 +2,12 @@
 
 use iolite_db::Error;
 
-use crate::exit::UsageError;
+use crate::exit::{self, UsageError};
 
 /// A database's refusal as an error of this command: what the user has typed wrong is reported as such.
 pub(crate) fn refused(error: impl Into<anyhow::Error>) -> anyhow::Error {
     let error = error.into();
-    match error.downcast_ref() {
+    match exit::cause(&error) {
         Some(
             Error::Url(_)
             | Error::Unsupported { .. }

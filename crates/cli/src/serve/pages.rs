@@ -77,7 +77,7 @@ pub(super) fn of(url: &str, results: &Path) -> Page {
             },
         }
     });
-    made.unwrap_or_else(|error| Page::said(500, &iolite_session::describe(&error)))
+    made.unwrap_or_else(|error| Page::said(500, &iolite_session::describe(&*error)))
 }
 
 /// The frame of a page about these runs.

@@ -43,7 +43,7 @@ pub(crate) enum StudyKind {
     /// and restores the original value at the end, also after Ctrl-C and errors. Only `kill -9` and a crash prevent that; the
     /// original value is printed first. Requires root. Existing files and devices are only read.
     Readahead(ReadAheadArgs),
-    /// Effect of the block size: a surface of rates and response times
+    /// Effect of the block size: rates and response times by block size and mix
     ///
     /// Measures every block size with every mix of random reads and writes. Only reads, unless --write is given.
     Blocksize(BlockSizeArgs),

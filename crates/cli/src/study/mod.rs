@@ -135,7 +135,7 @@ fn begin<'a, C: Circumstance, S: Study>(
 }
 
 /// Whether direct I/O works; warns where it does not.
-fn takes_direct(session: &mut Session<'_>, place: &StudyPlace) -> anyhow::Result<bool> {
+fn takes_direct(session: &mut Session<'_>, place: &StudyPlace) -> iolite_session::Result<bool> {
     let Some(works) = place.existing_takes_direct() else { return session.takes_direct_io() };
     if !works {
         session.warn_of_no_direct_io();
@@ -148,7 +148,7 @@ fn conduct<S: Study>(
     mut session: Session<'_>,
     study: S,
     output: &OutputArgs,
-    change: impl FnMut(S::Circumstance) -> anyhow::Result<S::Circumstance>,
+    change: impl FnMut(S::Circumstance) -> iolite_session::Result<S::Circumstance>,
 ) -> anyhow::Result<Exit>
 where
     StudyWindow<S::Circumstance>: Conclusion,

@@ -7,7 +7,7 @@ use iolite_model::Durability;
 use iolite_oltp::tproc_c::{self, Database};
 
 use super::args::DatabaseArgs;
-use crate::exit::UsageError;
+use crate::exit::{self, UsageError};
 use crate::setup;
 
 /// The database that the arguments name; nothing is opened yet.
@@ -26,7 +26,7 @@ pub(super) fn open(
 /// A database's refusal as an error of this command.
 pub(super) fn refused(error: impl Into<anyhow::Error>) -> anyhow::Error {
     let error = error.into();
-    match error.downcast_ref() {
+    match exit::cause(&error) {
         Some(Error::Url(_) | Error::Unsupported { .. } | Error::Exists { .. }) => {
             UsageError::new(error).into()
         }

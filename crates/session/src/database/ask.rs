@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use anyhow::bail;
 use iolite_db::Instance;
 use iolite_engine::{Control, EngineError};
 use iolite_model::{CopiedWrites, Nanos, Warning};
 
+use crate::error::Error;
 use crate::patience::{GaveUp, patiently};
 use crate::session::Session;
 
@@ -17,20 +17,17 @@ pub(super) const ANSWER: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// What it refuses; it did not respond; [`EngineError::Interrupted`].
-pub fn answered<T: Send + 'static>(
+pub fn answered<T: Send + 'static, E: From<Error> + Send + 'static>(
     control: &Control,
-    ask: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
-) -> anyhow::Result<T> {
-    match patiently(control, ANSWER, ask) {
-        Ok(answer) => answer,
-        Err(GaveUp::Interrupted) => Err(EngineError::Interrupted.into()),
-        Err(GaveUp::Late) => bail!(
-            "the database has not responded in {}: another service uses this port, or the server hangs; check host and port of \
-             the URL, and the server's log",
-            Nanos(ANSWER.as_nanos() as u64)
-        ),
-        Err(GaveUp::Failed) => bail!("the thread that asks the database has failed, which is a bug"),
-    }
+    ask: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
+    let why = match patiently(control, ANSWER, ask) {
+        Ok(answer) => return answer,
+        Err(GaveUp::Interrupted) => Error::from(EngineError::Interrupted),
+        Err(GaveUp::Late) => Error::NoResponse { waited: Nanos(ANSWER.as_nanos() as u64) },
+        Err(GaveUp::Failed) => Error::Bug { what: "the thread that asks the database has failed" },
+    };
+    Err(why.into())
 }
 
 /// Whether it is a server that only reads, and replays what another writes.

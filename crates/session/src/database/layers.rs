@@ -8,6 +8,7 @@ use iolite_suites::{DatabaseSize, Layers, LayersDatabase};
 use super::own::OwnDatabase;
 use super::ran::RanDatabase;
 use crate::drive::Environment;
+use crate::error::Result;
 use crate::session::Session;
 
 /// Time for what the run's own database has left to write before a window.
@@ -28,17 +29,12 @@ impl LayersDatabases {
 }
 
 impl Environment<Layers> for LayersDatabases {
-    fn prepare(
-        &mut self,
-        session: &mut Session<'_>,
-        _: &mut Layers,
-        size: DatabaseSize,
-    ) -> anyhow::Result<()> {
+    fn prepare(&mut self, session: &mut Session<'_>, _: &mut Layers, size: DatabaseSize) -> Result<()> {
         self.own = OwnDatabase::create(session, size)?;
         Ok(())
     }
 
-    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
+    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> Result<()> {
         let number = self.names.iter().position(|database| database.has(&task));
         match (number.and_then(|number| self.databases.get(number)), &self.own) {
             (Some(database), _) => database.run(session, task),

@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use iolite_db::{DatabaseUrl, LatestCounters, Monitor, WaitSampler};
 use iolite_model::{Concluded, Durability, Nanos, ObservationGap, ObservedDatabase, Storage, Warning};
 use iolite_oltp::tproc_c;
@@ -15,6 +14,7 @@ use super::storage::DatabaseStorage;
 use super::waits::WaitSampling;
 use crate::drive::Environment;
 use crate::ending::describe;
+use crate::error::{Error, Result};
 use crate::patience::GaveUp;
 use crate::session::Session;
 
@@ -38,7 +38,7 @@ struct OpenServer {
     version: String,
     monitor: Monitor,
     /// The sampler of its sessions, if they are shown, or why they can't be sampled; `None` where that is not asked for.
-    sampler: Option<anyhow::Result<Option<WaitSampler>>>,
+    sampler: Option<Result<Option<WaitSampler>>>,
 }
 
 /// Since when nothing is read, and why.
@@ -55,7 +55,7 @@ impl ServerObservation {
     ///
     /// # Errors
     /// [`iolite_db::Error`]: it does not respond, or refuses.
-    pub fn storage(&self) -> anyhow::Result<Storage> {
+    pub fn storage(&self) -> Result<Storage> {
         if let DatabaseUrl::Gtm(directory) = &self.url {
             return Ok(iolite_observe::storage(directory)?);
         }
@@ -70,20 +70,21 @@ impl ServerObservation {
     }
 
     /// Why nothing can ever be read of a database of this kind.
-    fn unreadable(&self) -> Option<(&'static str, &'static str)> {
-        match &self.url {
-            DatabaseUrl::Sqlite(_) => Some((
-                "SQLite",
+    fn unreadable(&self) -> Option<(&'static str, String)> {
+        let system = self.url.system();
+        let why = match &self.url {
+            DatabaseUrl::Postgres(_) | DatabaseUrl::Mysql(_) => return None,
+            DatabaseUrl::Sqlite(_) => {
                 "SQLite is a library within the application, and reports neither counters nor waits to other processes; the readings \
-                 of the devices and of the page cache include what it does",
-            )),
-            DatabaseUrl::Gtm(_) => Some((
-                "GT.M",
-                "iolite reads the counters of GT.M only in its own processes; the readings of the devices and of the page cache \
-                 include what others do",
-            )),
-            DatabaseUrl::Postgres(_) | DatabaseUrl::Mysql(_) => None,
-        }
+                 of the devices and of the page cache include what it does"
+                    .to_owned()
+            }
+            _ => format!(
+                "iolite reads the counters of {system} only in its own processes; the readings of the devices and of the page cache \
+                 include what others do"
+            ),
+        };
+        Some((system, why))
     }
 
     /// Reads it until `end`, again and again where it goes away and comes back.
@@ -167,7 +168,7 @@ impl ServerObservation {
     }
 }
 
-fn open(url: &DatabaseUrl, waits: Option<Duration>) -> anyhow::Result<OpenServer> {
+fn open(url: &DatabaseUrl, waits: Option<Duration>) -> Result<OpenServer> {
     let instance = tproc_c::open(url, Durability::AsConfigured)?.instance();
     // A refusal is that of the connection.
     instance.counters()?;
@@ -176,8 +177,7 @@ fn open(url: &DatabaseUrl, waits: Option<Duration>) -> anyhow::Result<OpenServer
         Err(error) => Err(error.into()),
         Ok(reader) => Ok(reader.and_then(|reader| WaitSampler::start(reader, interval))),
     });
-    let monitor =
-        Monitor::start(instance).context("no thread can be started to read the database's counters")?;
+    let monitor = Monitor::start(instance).ok_or(Error::NoMonitor)?;
     Ok(OpenServer { engine: description.engine, version: description.version, monitor, sampler })
 }
 
@@ -210,21 +210,16 @@ fn pause(session: &mut Session<'_>, time: Duration, end: Instant) {
 /// Observes for the time of the step, or until the user interrupts. What can't be read of the database is stated, and keeps nothing of
 /// the host's readings.
 impl Environment<SingleStep<Nanos>> for ServerObservation {
-    fn prepare(
-        &mut self,
-        session: &mut Session<'_>,
-        _: &mut SingleStep<Nanos>,
-        time: Nanos,
-    ) -> anyhow::Result<()> {
+    fn prepare(&mut self, session: &mut Session<'_>, _: &mut SingleStep<Nanos>, time: Nanos) -> Result<()> {
         session.events().message("observing the machine");
         match self.unreadable() {
             Some((engine, why)) => {
                 let what = format!("counters and waits of {}", self.url);
-                session.warn(Warning::LeftOut { what, why: why.to_owned() });
+                session.warn(Warning::LeftOut { what, why: why.clone() });
                 let from = session.elapsed();
                 session.pause(time);
                 self.engine = Some(engine.to_owned());
-                self.end_gap(session, Some((from, why.to_owned())));
+                self.end_gap(session, Some((from, why)));
             }
             None => self.observe(session, Instant::now() + time.as_duration()),
         }

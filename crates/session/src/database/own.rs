@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
-use iolite_db::{Error, Monitor};
+use iolite_db::Monitor;
 use iolite_engine::Control;
 use iolite_model::{Bytes, Durability, Nanos, Task, Warning};
 use iolite_observe::{CacheProbe, LeafCounters};
@@ -16,6 +15,7 @@ use iolite_suites::{Check, DatabaseSize, DatabaseState, database_warnings};
 
 use super::probes;
 use crate::drive::{Environment, no_database};
+use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::patience::GaveUp;
 use crate::session::Session;
@@ -39,12 +39,7 @@ impl CheckDatabase {
 }
 
 impl Environment<Check> for CheckDatabase {
-    fn prepare(
-        &mut self,
-        session: &mut Session<'_>,
-        check: &mut Check,
-        size: DatabaseSize,
-    ) -> anyhow::Result<()> {
+    fn prepare(&mut self, session: &mut Session<'_>, check: &mut Check, size: DatabaseSize) -> Result<()> {
         let limit = left(self.deadline, session.elapsed());
         match create(size, session, limit) {
             CreatedDatabase::Database(database) => self.database = Some(OwnDatabase { database }),
@@ -54,7 +49,7 @@ impl Environment<Check> for CheckDatabase {
         Ok(())
     }
 
-    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
+    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> Result<()> {
         let limit = left(self.time, session.elapsed());
         match &self.database {
             Some(database) => database.run(session, task, limit),
@@ -79,13 +74,10 @@ impl OwnDatabase {
     ///
     /// # Errors
     /// It can't be created.
-    pub(super) fn create(
-        session: &mut Session<'_>,
-        size: DatabaseSize,
-    ) -> anyhow::Result<Option<OwnDatabase>> {
+    pub(super) fn create(session: &mut Session<'_>, size: DatabaseSize) -> Result<Option<OwnDatabase>> {
         match create(size, session, PATIENCE) {
             CreatedDatabase::Database(database) => Ok(Some(OwnDatabase { database })),
-            CreatedDatabase::Without(why) => bail!("the database cannot be created: {why}"),
+            CreatedDatabase::Without(reason) => Err(Error::NotCreated { reason }),
             CreatedDatabase::Interrupted => Ok(None),
         }
     }
@@ -94,7 +86,7 @@ impl OwnDatabase {
     ///
     /// # Errors
     /// It is another workload.
-    pub(super) fn run(&self, session: &mut Session<'_>, task: Task, limit: Duration) -> anyhow::Result<()> {
+    pub(super) fn run(&self, session: &mut Session<'_>, task: Task, limit: Duration) -> Result<()> {
         let Task::Database(task) = task else { return Err(no_database(&task)) };
         let database = &self.database;
         let storage = session.run().info.storage.clone();
@@ -133,16 +125,14 @@ fn settle(
     control: &Control,
     events: &mut Events,
     limit: Duration,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     let database = database.clone();
     match events.patiently(control, limit, move || database.settle()) {
         Ok(done) => Ok(done?),
         // The phase that follows sees the interruption by itself.
         Err(GaveUp::Interrupted) => Ok(()),
-        Err(GaveUp::Late) => {
-            bail!("the checkpoint before it exceeded the time budget; use a larger --budget-time")
-        }
-        Err(GaveUp::Failed) => bail!("the checkpoint's thread has failed, which is a bug"),
+        Err(GaveUp::Late) => Err(Error::LateCheckpoint),
+        Err(GaveUp::Failed) => Err(Error::Bug { what: "the checkpoint's thread has failed" }),
     }
 }
 
@@ -199,11 +189,11 @@ fn create(size: DatabaseSize, session: &mut Session<'_>, limit: Duration) -> Cre
             CreatedDatabase::Database(sqlite)
         }
         Err(GaveUp::Interrupted) => CreatedDatabase::Interrupted,
-        Ok(Err(Error::Cancelled)) if control.interrupted() => CreatedDatabase::Interrupted,
+        Ok(Err(iolite_db::Error::Cancelled)) if control.interrupted() => CreatedDatabase::Interrupted,
         Ok(Err(error)) => {
             // What could not be removed now goes with the scratch directory.
             let _ = sqlite.purge();
-            let late = matches!(error, Error::Cancelled);
+            let late = matches!(error, iolite_db::Error::Cancelled);
             CreatedDatabase::Without(if late { TOO_SLOW.into() } else { error.to_string() })
         }
         Err(GaveUp::Late) => CreatedDatabase::Without(TOO_SLOW.into()),

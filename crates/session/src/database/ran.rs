@@ -12,6 +12,7 @@ use super::site::{Record, Site, settle};
 use super::storage::DatabaseStorage;
 use super::waits::WaitSampling;
 use crate::drive::{Environment, no_database};
+use crate::error::Result;
 use crate::session::Session;
 use crate::writes::WriteLimits;
 
@@ -34,7 +35,7 @@ impl RanDatabase {
     ///
     /// # Errors
     /// [`iolite_db::Error`]: it is not there, does not respond, is not ours, or can't do what is asked.
-    pub fn open(url: DatabaseUrl, settings: Settings, client_timed: bool) -> anyhow::Result<RanDatabase> {
+    pub fn open(url: DatabaseUrl, settings: Settings, client_timed: bool) -> Result<RanDatabase> {
         let database = ran::open(&url, settings)?;
         let description = database.describe()?;
         let sizes = database.sizes()?;
@@ -62,7 +63,7 @@ impl RanDatabase {
     ///
     /// # Errors
     /// [`iolite_db::Error::Unsupported`]: the database does not show its sessions.
-    pub fn sampling_waits(mut self, asked: WaitSampling) -> anyhow::Result<RanDatabase> {
+    pub fn sampling_waits(mut self, asked: WaitSampling) -> Result<RanDatabase> {
         self.site.waits = asked.interval(self.site.instance.as_ref())?;
         Ok(self)
     }
@@ -120,14 +121,14 @@ impl RanDatabase {
     ///
     /// # Errors
     /// It is another workload, or the run can't go on. A phase that fails is no error: its ending says so.
-    pub(super) fn run(&self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
+    pub(super) fn run(&self, session: &mut Session<'_>, task: Task) -> Result<()> {
         match task {
             Task::Database(task) => self.measure(session, task),
             other => Err(no_database(&other)),
         }
     }
 
-    fn measure(&self, session: &mut Session<'_>, task: DbTask) -> anyhow::Result<()> {
+    fn measure(&self, session: &mut Session<'_>, task: DbTask) -> Result<()> {
         session.refuse_spent_allowance()?;
         if task.operation.writes() {
             warn_of_copies(session, self.site.instance.as_ref(), "the sets of jobs");
@@ -147,7 +148,7 @@ impl RanDatabase {
         Ok(())
     }
 
-    fn facts(&self, phase: u32) -> anyhow::Result<DatabaseFacts> {
+    fn facts(&self, phase: u32) -> Result<DatabaseFacts> {
         let Description { instance, read_path, write_path, direct } = self.description.clone();
         let iolite_db::Description { engine, version, namespace, block, durability, settings } = instance;
         Ok(DatabaseFacts {
@@ -172,11 +173,11 @@ impl RanDatabase {
 }
 
 impl<P: Procedure<Preparation = Nothing>> Environment<P> for &RanDatabase {
-    fn prepare(&mut self, _: &mut Session<'_>, _: &mut P, nothing: Nothing) -> anyhow::Result<()> {
+    fn prepare(&mut self, _: &mut Session<'_>, _: &mut P, nothing: Nothing) -> Result<()> {
         match nothing {}
     }
 
-    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
+    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> Result<()> {
         self.run(session, task)
     }
 }

@@ -9,6 +9,7 @@ use iolite_oltp::tproc_c;
 use super::probes;
 use super::waits::{advised, hidden};
 use crate::ending::describe;
+use crate::error::Result;
 use crate::session::Session;
 
 /// How long a server may take to respond to what it is asked.
@@ -66,7 +67,7 @@ impl Sampling {
     pub(super) fn begin(
         url: DatabaseUrl,
         interval: Duration,
-        begun: anyhow::Result<Option<WaitSampler>>,
+        begun: Result<Option<WaitSampler>>,
         session: &mut Session<'_>,
     ) -> Sampling {
         let mut sampling = Sampling {
@@ -153,7 +154,7 @@ impl Sampling {
 }
 
 /// Begins to sample the sessions of a database anew.
-fn sample(url: &DatabaseUrl, interval: Duration) -> anyhow::Result<Option<WaitSampler>> {
+fn sample(url: &DatabaseUrl, interval: Duration) -> Result<Option<WaitSampler>> {
     let reader = tproc_c::open(url, Durability::AsConfigured)?.instance().wait_reader()?;
     Ok(reader.and_then(|reader| WaitSampler::start(reader, interval)))
 }

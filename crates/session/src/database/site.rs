@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::bail;
 use iolite_db::{Description, Instance, WaitSampler, Waited};
 use iolite_engine::{Control, EngineError, Outcome};
 use iolite_model::{Bytes, Concluded, DatabaseFacts, Durability, Ending, Event, Sink, Task, Warning};
@@ -17,6 +16,7 @@ use super::storage::DatabaseStorage;
 use super::waits::{advised, hidden};
 use super::write_watch::{RunningWatch, WriteWatch};
 use crate::ending::describe;
+use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::patience::{GaveUp, patiently};
 use crate::session::Session;
@@ -58,12 +58,15 @@ impl Site {
         session: &mut Session<'_>,
         task: Task,
         record: Record,
-        work: impl FnOnce(u32, Clock, &Control, &mut Events) -> anyhow::Result<Outcome>,
+        work: impl FnOnce(u32, Clock, &Control, &mut Events) -> Result<Outcome>,
     ) {
         let Site { engine, instance, storage, durability, limits, waits } = self;
         // One that can't be asked now will say so in the phase.
         let (asked, commits) = (instance.clone(), *durability);
-        let before = session.patiently(ANSWER, move || asked.describe(commits)).ok().and_then(Result::ok);
+        let before = session
+            .patiently(ANSWER, move || asked.describe(commits))
+            .ok()
+            .and_then(|described| described.ok());
         let mut lock_waits = Vec::new();
         let (mut watched, mut unseen, name) = (None, None, task.name().to_owned());
         let watch =
@@ -178,12 +181,12 @@ fn sample(instance: &dyn Instance, interval: Duration, unseen: &mut Option<Warni
 pub(super) fn arrange<T: Send + 'static>(
     session: &mut Session<'_>,
     work: impl FnOnce() -> iolite_db::Result<T> + Send + 'static,
-) -> anyhow::Result<T> {
+) -> Result<T> {
     match patiently(session.control(), Duration::MAX, work) {
         Ok(done) => Ok(done?),
         Err(GaveUp::Interrupted) => Err(EngineError::Interrupted.into()),
         Err(GaveUp::Late | GaveUp::Failed) => {
-            bail!("the thread that rebuilds a table has failed, which is a bug")
+            Err(Error::Bug { what: "the thread that rebuilds a table has failed" })
         }
     }
 }
@@ -196,13 +199,13 @@ pub(super) fn arrange<T: Send + 'static>(
 pub(super) fn settle(
     session: &mut Session<'_>,
     work: impl FnOnce() -> iolite_db::Result<()> + Send + 'static,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     session.events().message("preparing the database");
     match session.patiently(Duration::MAX, work) {
         Ok(Ok(())) | Err(GaveUp::Interrupted) => {}
         Ok(Err(error)) => session.warn(Warning::NotSettled { reason: error.to_string() }),
         Err(GaveUp::Late | GaveUp::Failed) => {
-            bail!("the thread that prepares the database has failed, which is a bug")
+            return Err(Error::Bug { what: "the thread that prepares the database has failed" });
         }
     }
     Ok(())
@@ -210,7 +213,7 @@ pub(super) fn settle(
 
 #[cfg(test)]
 mod tests {
-    use iolite_db::{Files, Result};
+    use iolite_db::{Files, Result as DbResult};
     use iolite_model::{DbOperation, DbTask, Nanos, NullSink, Physical, Stop, TimedBy};
 
     use super::*;
@@ -220,21 +223,21 @@ mod tests {
     struct Hanging;
 
     impl Instance for Hanging {
-        fn describe(&self, _: Durability) -> Result<Description> {
+        fn describe(&self, _: Durability) -> DbResult<Description> {
             loop {
                 std::thread::park();
             }
         }
 
-        fn files(&self) -> Result<Files> {
+        fn files(&self) -> DbResult<Files> {
             Ok(Files::default())
         }
 
-        fn settle(&self) -> Result<()> {
+        fn settle(&self) -> DbResult<()> {
             Ok(())
         }
 
-        fn counters(&self) -> Result<Physical> {
+        fn counters(&self) -> DbResult<Physical> {
             Ok(Physical::default())
         }
     }

@@ -7,6 +7,8 @@ use iolite_db::{DatabaseUrl, Files, Instance, Unseen};
 use iolite_model::{Filesystem, Storage};
 use iolite_observe::{CacheProbe, LeafCounters, storage_beneath};
 
+use crate::error::Result;
+
 /// Where a database's files are, as far as it is known.
 #[derive(Clone)]
 pub struct DatabaseStorage {
@@ -29,7 +31,7 @@ impl DatabaseStorage {
     ///
     /// # Errors
     /// The server can't be asked ([`iolite_db::Error`]), or its directories can't be examined ([`iolite_observe::Error`]).
-    pub fn find(url: &DatabaseUrl, database: &dyn Instance) -> anyhow::Result<DatabaseStorage> {
+    pub fn find(url: &DatabaseUrl, database: &dyn Instance) -> Result<DatabaseStorage> {
         let Files { here, data, log, unseen, process } = database.files()?;
         let beneath = |path: &Path| storage_beneath(std::iter::once(path));
         let Some(storage) = data.as_deref().map(beneath).transpose()?.flatten() else {

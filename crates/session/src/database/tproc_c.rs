@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
 use iolite_db::DatabaseUrl;
 use iolite_engine::{Control, EngineError};
 use iolite_model::{
@@ -19,6 +18,7 @@ use super::site::{Record, Site, arrange, settle};
 use super::storage::DatabaseStorage;
 use super::waits::WaitSampling;
 use crate::drive::{Environment, no_database};
+use crate::error::{Error, Result};
 use crate::patience::{GaveUp, patiently, wait_for};
 use crate::session::Session;
 use crate::writes::WriteLimits;
@@ -47,7 +47,7 @@ impl TprocCSite {
     ///
     /// # Errors
     /// [`iolite_db::Error`]: it is not there, does not respond, or was not supported by `tproc-c build`.
-    pub fn open(url: DatabaseUrl, durability: Durability) -> anyhow::Result<TprocCSite> {
+    pub fn open(url: DatabaseUrl, durability: Durability) -> Result<TprocCSite> {
         let database = tproc_c::open(&url, durability)?;
         let layout = database.layout()?;
         let instance = database.instance();
@@ -70,7 +70,7 @@ impl TprocCSite {
     ///
     /// # Errors
     /// [`iolite_db::Error::Unsupported`]: the database does not show its sessions.
-    pub fn sampling_waits(mut self, asked: WaitSampling) -> anyhow::Result<TprocCSite> {
+    pub fn sampling_waits(mut self, asked: WaitSampling) -> Result<TprocCSite> {
         self.site.waits = asked.interval(self.site.instance.as_ref())?;
         Ok(self)
     }
@@ -79,7 +79,7 @@ impl TprocCSite {
     ///
     /// # Errors
     /// [`iolite_db::Error::Unsupported`]: the database cannot be copied.
-    pub fn restoring(mut self, copies: bool) -> anyhow::Result<TprocCSite> {
+    pub fn restoring(mut self, copies: bool) -> Result<TprocCSite> {
         if let Some(remedy) = self.database.why_not_copied().filter(|_| copies) {
             let what = "start each run from a copy of the database (--restore)";
             return Err(iolite_db::Error::Unsupported { database: "this database", what, remedy }.into());
@@ -102,7 +102,7 @@ impl TprocCSite {
     ///
     /// # Errors
     /// [`iolite_db::Error`]: the server can't be asked.
-    pub fn copied(&self, copies: u32) -> anyhow::Result<(Bytes, Bytes)> {
+    pub fn copied(&self, copies: u32) -> Result<(Bytes, Bytes)> {
         let space = self.database.copied_bytes()?;
         let each = self.site.instance.bulk_writes(space)?;
         Ok((Bytes(each.0.saturating_mul(copies.into())), space))
@@ -148,7 +148,7 @@ impl TprocCSite {
         }));
     }
 
-    fn measure(&self, session: &mut Session<'_>, task: &TprocCTask) -> anyhow::Result<()> {
+    fn measure(&self, session: &mut Session<'_>, task: &TprocCTask) -> Result<()> {
         session.refuse_spent_allowance()?;
         warn_of_copies(session, self.site.instance.as_ref(), "the transactions of users");
         if !self.copies {
@@ -165,7 +165,7 @@ impl TprocCSite {
 
     /// Copies the database. When the user interrupts that, the copying is ended and awaited, so that no copy is left; where it does not
     /// end, a warning says how what it may leave is removed.
-    fn copy(&self, session: &mut Session<'_>) -> anyhow::Result<Arc<dyn Database>> {
+    fn copy(&self, session: &mut Session<'_>) -> Result<Arc<dyn Database>> {
         session.events().message("copying the database");
         let (original, stop) = (self.database.clone(), Arc::new(AtomicBool::new(false)));
         let is_to_stop = stop.clone();
@@ -194,7 +194,7 @@ impl TprocCSite {
                 session.warn(Warning::LeftOut { what, why });
                 Err(EngineError::Interrupted.into())
             }
-            Err(GaveUp::Failed) => bail!("the thread that copies the database has failed, which is a bug"),
+            Err(GaveUp::Failed) => Err(Error::Bug { what: "the thread that copies the database has failed" }),
         }
     }
 
@@ -215,11 +215,11 @@ impl TprocCSite {
 }
 
 impl<P: Procedure<Preparation = Nothing>> Environment<P> for &TprocCSite {
-    fn prepare(&mut self, _: &mut Session<'_>, _: &mut P, nothing: Nothing) -> anyhow::Result<()> {
+    fn prepare(&mut self, _: &mut Session<'_>, _: &mut P, nothing: Nothing) -> Result<()> {
         match nothing {}
     }
 
-    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> anyhow::Result<()> {
+    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> Result<()> {
         match task {
             Task::TprocC(task) => self.measure(session, &task),
             other => Err(no_database(&other)),
@@ -241,14 +241,14 @@ fn built(layout: Layout) -> Vec<(String, String)> {
 
 /// Checks the consistency conditions, and records what was found.
 impl Environment<SingleStep<()>> for TprocCSite {
-    fn prepare(&mut self, session: &mut Session<'_>, _: &mut SingleStep<()>, (): ()) -> anyhow::Result<()> {
+    fn prepare(&mut self, session: &mut Session<'_>, _: &mut SingleStep<()>, (): ()) -> Result<()> {
         session.events().message("checking the consistency conditions");
         let database = self.database.clone();
         match session.patiently(Duration::MAX, move || tproc_c::check(database.as_ref())) {
             Ok(checked) => session.conclude(Concluded::of(&checked?)),
             Err(GaveUp::Interrupted) => return Err(EngineError::Interrupted.into()),
             Err(GaveUp::Late | GaveUp::Failed) => {
-                bail!("the thread that checks the database has failed, which is a bug")
+                return Err(Error::Bug { what: "the thread that checks the database has failed" });
             }
         }
         Ok(())
@@ -261,7 +261,7 @@ fn measure_in(
     task: &TprocCTask,
     database: &Arc<dyn Database>,
     site: &Site,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     let (rebuilt, spread) = (database.clone(), task.spread_warehouse);
     arrange(session, move || rebuilt.spread_warehouses(spread))?;
     let settled = database.clone();

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
 use iolite_db::{DatabaseUrl, Instance, WAIT_INTERVAL, WaitSampler};
 use iolite_model::{Concluded, Durability, Nanos, Storage, WaitsFound, Warning};
 use iolite_oltp::tproc_c;
@@ -11,6 +10,7 @@ use iolite_suites::{SingleStep, hot_page_advice};
 use super::probes;
 use super::storage::DatabaseStorage;
 use crate::drive::Environment;
+use crate::error::{Error, Result};
 use crate::session::Session;
 
 /// The sessions of a database, sampled since it was opened.
@@ -27,7 +27,7 @@ impl WaitsWatch {
     ///
     /// # Errors
     /// [`iolite_db::Error`]: it is not there, or does not respond.
-    pub fn open(url: &DatabaseUrl, interval: Nanos) -> anyhow::Result<Option<WaitsWatch>> {
+    pub fn open(url: &DatabaseUrl, interval: Nanos) -> Result<Option<WaitsWatch>> {
         let instance = tproc_c::open(url, Durability::AsConfigured)?.instance();
         let storage = DatabaseStorage::find(url, instance.as_ref())?;
         let reader = instance.wait_reader()?;
@@ -98,24 +98,21 @@ pub(super) fn hidden(found: &WaitsFound) -> Option<Warning> {
 
 /// Watches for the time of the step, or until the user interrupts, and records what was seen.
 impl Environment<SingleStep<Nanos>> for WaitsWatch {
-    fn prepare(
-        &mut self,
-        session: &mut Session<'_>,
-        _: &mut SingleStep<Nanos>,
-        time: Nanos,
-    ) -> anyhow::Result<()> {
+    fn prepare(&mut self, session: &mut Session<'_>, _: &mut SingleStep<Nanos>, time: Nanos) -> Result<()> {
         session.events().message("watching the sessions of the database");
-        let sampler =
-            self.sampler.take().context("the sessions have been watched already, which is a bug")?;
+        let watched_twice = Error::Bug { what: "the sessions have been watched already" };
+        let sampler = self.sampler.take().ok_or(watched_twice)?;
         session.events().watch(probes::waits(sampler.times()));
         session.pause(time);
         let found = sampler.finish();
         session.events().unwatch(probes::WAITS);
-        let Some(found) = found.map(advised) else { bail!("{} has stopped responding", self.url) };
+        let Some(found) = found.map(advised) else {
+            return Err(Error::StoppedResponding { url: self.url.to_string() });
+        };
         session.conclude(Concluded::of(&found));
         hidden(&found).into_iter().for_each(|warning| session.warn(warning));
         match found.failure {
-            Some(failure) => bail!(failure),
+            Some(reason) => Err(Error::Sampling { reason }),
             None => Ok(()),
         }
     }
