@@ -85,8 +85,8 @@ fn figure(text: &str) -> anyhow::Result<Figure> {
 /// # Errors
 /// The jobs make no sense, or can't be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: AbArgs) -> anyhow::Result<Exit> {
-    let control = Control::new(signals::interrupt_flag()?);
     let (Loaded { job: a, .. }, Loaded { job: b, .. }) = (job::load(&args.a)?, job::load(&args.b)?);
+    let control = Control::new(signals::interrupt_flag()?);
     job::check(&a)?;
     job::check(&b)?;
     let no_task = || UsageError::new("a job without tasks cannot be compared");

@@ -48,8 +48,10 @@ fn main() -> ExitCode {
         return worker();
     }
     if let Some(arguments) = fio_arguments() {
+        signals::listen("fio", fio::INTERRUPTED);
         return fio::main(arguments);
     }
+    signals::listen("iolite", Exit::Interrupted as u8);
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

@@ -1,23 +1,77 @@
 //! Signals that ask the program to stop.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::thread;
 
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGXFSZ};
+use signal_hook::iterator::Signals;
 
 use crate::exit::Exit;
+use crate::output;
+
+/// Set by the signals that ask the program to stop.
+static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+/// Whether a command checks the flag: before that, signals end the program.
+static IS_CHECKED: AtomicBool = AtomicBool::new(false);
+
+/// Those signals: SIGHUP only where it was not ignored when the program started, as `nohup` has it.
+static ENDING: LazyLock<Vec<i32>> = LazyLock::new(|| {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let is_ignored = |signal: &i32| *signal == SIGHUP && ignores(&status, SIGHUP);
+    [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(signal)).collect()
+});
+
+/// Whether a process ignores a signal, by its `/proc/PID/status` (proc_pid_status(5)).
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+/// Begins to listen for the signals that ask the program to stop, so that Ctrl-C has a response however early it comes: until a
+/// command takes the flag, they end the program, under the name that it was called by and with this exit code.
+pub(crate) fn listen(name: &'static str, status: u8) {
+    let Ok(mut signals) = Signals::new(&*ENDING) else { return };
+    let noticed = move || {
+        for _ in signals.forever() {
+            INTERRUPTED.store(true, Ordering::SeqCst);
+            if !IS_CHECKED.load(Ordering::SeqCst) {
+                output::complain(name, "interrupted before anything was measured");
+                signal_hook::low_level::exit(status.into());
+            }
+        }
+    };
+    if thread::Builder::new().name("signals".into()).spawn(noticed).is_err() {
+        // Handlers that nobody reads would keep the signals from ending the program.
+        for signal in ENDING.iter() {
+            let _ = signal_hook::flag::register_conditional_default(*signal, Arc::new(AtomicBool::new(true)));
+        }
+    }
+}
+
+/// The flag, for a command that checks it from here on.
+fn checked_flag() -> Arc<AtomicBool> {
+    IS_CHECKED.store(true, Ordering::SeqCst);
+    INTERRUPTED.clone()
+}
 
 /// A flag that SIGINT (Ctrl-C), SIGTERM and SIGHUP set; a second one ends the program where it stands.
 ///
 /// # Errors
 /// The system does not allow a handler.
 pub(crate) fn interrupt_flag() -> anyhow::Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // In this order: the first signal finds the flag unset, a second one ends the program at once.
-        signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, flag.clone())
-            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
+    let flag = checked_flag();
+    // Not the flag itself, which the thread that listens may set while the handler of a first signal runs.
+    let had_one = Arc::new(AtomicBool::new(false));
+    for signal in ENDING.iter() {
+        // In this order: the first signal finds it unset, a second one ends the program at once.
+        signal_hook::flag::register_conditional_shutdown(*signal, Exit::Interrupted as i32, had_one.clone())
+            .and_then(|_| signal_hook::flag::register(*signal, had_one.clone()))
+            .and_then(|_| signal_hook::flag::register(*signal, flag.clone()))
             .context("cannot listen for signals")?;
     }
     survive_file_limits()?;
@@ -36,9 +90,9 @@ pub(crate) fn interrupt() {
 /// # Errors
 /// The system does not allow a handler.
 pub(crate) fn undoing_interrupt_flag() -> anyhow::Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
-        signal_hook::flag::register(signal, flag.clone()).context("cannot listen for signals")?;
+    let flag = checked_flag();
+    for signal in ENDING.iter().chain(&[SIGQUIT]) {
+        signal_hook::flag::register(*signal, flag.clone()).context("cannot listen for signals")?;
     }
     survive_file_limits()?;
     Ok(flag)
@@ -62,4 +116,18 @@ pub(crate) fn status_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, flag.clone()).context("cannot listen for signals")?;
     Ok(flag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_process_ignores_is_read_from_its_status() {
+        let status =
+            "Name:\tcat\nSigBlk:\t0000000000000001\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000002\n";
+        assert!(ignores(status, SIGHUP));
+        assert!(!ignores(status, SIGINT));
+        assert!(!ignores("Name:\tcat\n", SIGHUP));
+    }
 }

@@ -24,8 +24,9 @@ const RAMP: u64 = 5;
 /// # Errors
 /// Job and target make no sense, or it can't be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
-    let control = Control::new(signals::interrupt_flag()?);
+    // As in `run`: signals end the wait for a job that is typed.
     let Loaded { mut job, .. } = job::load(&args.job)?;
+    let control = Control::new(signals::interrupt_flag()?);
     let base = searched(&mut job)?;
     let target = target(&args);
     let search = LatencySearch::new(base.clone(), target).map_err(UsageError::new)?;

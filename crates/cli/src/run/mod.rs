@@ -25,8 +25,9 @@ pub(crate) use latency::run as latency_target;
 /// # Errors
 /// The job is invalid, or can't be begun. A failure later is part of what is printed.
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
-    let control = Control::new(signals::interrupt_flag()?);
+    // Before signals are only noted: they end the wait for a job that is typed.
     let Loaded { job, notes } = job::load(&args.job)?;
+    let control = Control::new(signals::interrupt_flag()?);
     if !args.output.view.quiet {
         notes.iter().for_each(|note| output::note(note));
     }

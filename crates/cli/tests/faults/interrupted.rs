@@ -29,6 +29,117 @@ fn signals_end_a_run_that_keeps_its_results_and_removes_its_files() {
     }
 }
 
+/// Waits until a program listens for SIGINT: by what it catches (proc_pid_status(5)).
+fn wait_until_it_listens(child: &mut Child) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let catches = |status: String| {
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
+        mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & 1 << 1 != 0)
+    };
+    while !std::fs::read_to_string(format!("/proc/{}/status", child.id())).is_ok_and(catches) {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended");
+        assert!(Instant::now() < deadline, "it does not listen for signals");
+        std::thread::yield_now();
+    }
+}
+
+/// However early it comes: while the program starts, before anything is measured, and in the first interval.
+#[test]
+fn a_program_says_that_it_was_interrupted_whenever_it_is() {
+    for delay in [0, 5, 20, 100, 500] {
+        for fio in [false, true] {
+            let place = TestDirectory::new();
+            let mut child = if fio { fio_job(&place) } else { spawn_as_text(&place) };
+            wait_until_it_listens(&mut child);
+            // What is injected is a time: it is no wait for anything.
+            std::thread::sleep(Duration::from_millis(delay));
+            kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+            let output = child.wait_with_output().unwrap();
+            injected("early signals", 1);
+            let printed = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+            assert_eq!(
+                output.status.code(),
+                Some(if fio { 128 } else { 130 }),
+                "after {delay} ms: {printed}"
+            );
+            let says = if fio {
+                !printed.is_empty()
+            } else {
+                printed.to_lowercase().contains("interrupted") && !printed.contains("loop 0 ns")
+            };
+            assert!(says, "after {delay} ms: {printed:?}");
+            assert_eq!(entries(&place.data()), [""; 0], "after {delay} ms");
+        }
+    }
+}
+
+fn spawn_as_text(place: &TestDirectory) -> Child {
+    let as_json = run(place, &writes("stop.runtime = '1h'"));
+    let mut command = Command::new(IOLITE);
+    command.args(as_json.get_args().filter(|argument| *argument != "--json"));
+    command.env("NO_COLOR", "1").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+fn fio_job(place: &TestDirectory) -> Child {
+    let mut command = Command::new(IOLITE);
+    command.args([
+        "fio",
+        "--name=early",
+        "--ioengine=null",
+        "--size=1G",
+        "--time_based",
+        "--runtime=3600",
+        "--rate_iops=100",
+    ]);
+    command.env("XDG_DATA_HOME", place.root.path()).current_dir(place.data()).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// While a job is typed nothing checks for signals.
+#[test]
+fn a_program_that_waits_for_its_job_can_be_interrupted() {
+    let place = TestDirectory::new();
+    let mut child = Command::new(IOLITE)
+        .args(["run", "-", "--directory"])
+        .arg(place.data())
+        .arg("--results")
+        .arg(place.results())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until_it_listens(&mut child);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("interrupted before anything was measured"), "{}", stderr(&output));
+}
+
+/// `nohup` starts a program with SIGHUP ignored.
+#[test]
+fn a_run_under_nohup_outlives_its_terminal() {
+    let place = TestDirectory::new();
+    let job = place.root.path().join("job.toml");
+    std::fs::write(&job, writes("stop.runtime = '2s'")).unwrap();
+    let mut command = Command::new("nohup");
+    command.arg(IOLITE).arg("run").arg(job).arg("--directory").arg(place.data());
+    command.arg("--results").arg(place.results()).args(["--json", "--quiet"]).stdin(Stdio::null());
+    let mut child = match command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) => return skip(&format!("nohup: {error}")).unwrap_or(()),
+    };
+    place.wait_for_intervals(&mut child, 5);
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    let output = child.wait_with_output().unwrap();
+    injected("signals", 1);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(json(&output)["ending"]["kind"], "completed");
+}
+
 /// The results database is read as another program would, just before each kill: all that was there then is there at the end.
 #[test]
 fn a_hundred_kills_lose_no_result() {
