@@ -83,7 +83,7 @@ pub(crate) enum Command {
     /// Compare what each layer costs: device, file system, page cache, databases
     ///
     /// Runs the same random reads, commits and scans on a raw device, through the file system with and without the page cache, and
-    /// inside databases, in random order, and says where the time goes.
+    /// inside databases, in random order, and reports how much time each layer adds.
     Layers(Box<LayersArgs>),
     /// Run classic disk tests: dd, Bonnie++, IOzone
     ///

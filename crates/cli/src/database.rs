@@ -37,7 +37,7 @@ enum Verb {
         /// Database system
         #[arg(value_parser = servers())]
         server: Server,
-        /// Directory for its files: empty, not yet existing, or of a server started before
+        /// Directory for its files: a new or empty one, or that of a server started earlier
         #[arg(value_name = "DIR")]
         directory: PathBuf,
         /// Also listen on a TCP port of the loopback interface; the port stays the same across restarts

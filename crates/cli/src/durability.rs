@@ -75,11 +75,12 @@ struct RunArgs {
     #[arg(long, value_name = "FILE|tcp://HOST:PORT")]
     witness: String,
 
-    /// Token printed by the witness
-    #[arg(long, value_name = "TOKEN", default_value = "", env = "IOLITE_TOKEN", hide_env_values = true)]
+    /// Token printed by the witness on the other host
+    #[arg(long, value_name = "TOKEN", default_value = "", hide_default_value = true, env = "IOLITE_TOKEN")]
+    #[arg(hide_env_values = true)]
     token: String,
 
-    /// Method of making writes durable: `append`, `overwrite`, `dsync` or `rename`
+    /// How each write is made durable: `append`, `overwrite`, `dsync` or `rename`
     #[arg(long, default_value = "append", conflicts_with = "db")]
     method: Method,
 

@@ -23,12 +23,12 @@ Examples:
       iolite observe /var/lib/postgresql
   For an hour, every ten seconds; `iolite results show` prints the result again:
       iolite observe /var/lib/postgresql --interval 10s --duration 1h
-  The counters and waits of a database beside them, whatever works in it:
+  The same, with the counters and wait events of a database under its present workload:
       iolite observe --db postgres://me@localhost/app --duration 10m
   Hits and misses of the page cache, a line per second:
       sudo iolite observe cachestat
 
-A database that does not respond, or goes away and comes back, is a gap that is reported; the readings of the host go on.";
+If the database does not respond or is restarted, the gap is reported, and the host is observed without interruption.";
 
 /// Share of one CPU that readings may take.
 const MAX_CPU: f64 = 0.01;
@@ -48,7 +48,7 @@ pub(crate) struct ObserveArgs {
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 
-    /// Also read the counters of this database, and what its sessions wait for: postgres://USER@HOST/DATABASE or
+    /// Also read the counters of this database and the wait events of its sessions: postgres://USER@HOST/DATABASE or
     /// mysql://USER@HOST/DATABASE. SQLite (sqlite:DIR) reports neither. A URL with a password should be passed in the environment,
     /// because other users can see the command line
     #[arg(long, value_name = "URL", env = "IOLITE_DB", hide_env_values = true)]

@@ -18,25 +18,26 @@ use crate::{output, setup, signals};
 
 const EXAMPLES: &str = "\
 Examples:
-  A line per second for half a minute, then the whole time in a sentence:
+  One line per second for half a minute, then a summary:
       sudo iolite observe cachestat
-  Beside a database for an hour; `iolite results show` prints the lines again:
+  During an hour of a database's work; `iolite results show` prints the lines again:
       sudo iolite observe cachestat --interval 10s --duration 1h
 
-What is counted, in pages, of all programs on the host, from tracepoints:
-  misses   pages added to the page cache to be read, read-ahead included (mm_filemap_add_to_page_cache, without those
-           that became dirty at once)
-  hits     pages looked up by read(2) and the like (mm_filemap_get_pages), and one per page fault on a mapped file
-           (mm_filemap_fault, mm_filemap_map_pages), less the misses
-  created  pages added to be written, without being read
+Counted for all programs on the host, in pages, with these tracepoints:
+  hits     lookups by read(2) and similar calls (mm_filemap_get_pages), and page
+           faults on mapped files (mm_filemap_fault, mm_filemap_map_pages), minus
+           the misses
+  misses   pages added to the page cache for reading, including read-ahead
+           (mm_filemap_add_to_page_cache, without pages that are dirtied at once)
+  created  pages added for writing, without a read
 Dirtied bytes, reads from devices and the size of the cache are counters of /proc/vmstat and /proc/meminfo.
 
-What is not seen: direct I/O, which uses no page cache (reads from devices include it); accesses to pages of a mapped file that
-are mapped already; caches of the database, of devices and of the hypervisor. A read beyond the end of a file counts as \
-long as requested. File systems that do not use the kernel's generic read path (ZFS) are not counted.
+Not counted: direct I/O, which bypasses the page cache (it is included in the reads from devices); accesses to pages that are \
+already mapped; the caches of databases, devices and hypervisors; file systems that do not use the kernel's generic read path \
+(ZFS). A read beyond the end of a file counts with its requested length.
 
-Tracing requires tracefs and root privileges. Without, only the counters are printed, with the reason. Each lookup is an \
-event that the kernel prints as text: expect about 2 microseconds of CPU per read(2). Events that are lost are counted and reported.";
+Tracing requires root privileges and tracefs. Without them, only the counters are printed, with the reason. The kernel formats \
+each lookup as text, which takes about 2 microseconds of CPU time per read(2). Lost events are counted and reported.";
 
 /// `iolite observe cachestat` as typed.
 #[derive(Debug, Args)]

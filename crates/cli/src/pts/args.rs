@@ -65,7 +65,7 @@ pub(crate) struct PtsArgs {
     #[arg(long, value_name = "METHOD")]
     pub(crate) purge: Option<PurgeArg>,
 
-    /// Number of threads in the tests that neither use one thread nor vary the number
+    /// Number of threads, in tests that neither use a single thread nor vary the number
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: u32,
 

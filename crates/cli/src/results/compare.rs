@@ -23,7 +23,7 @@ Examples:
 
 With several runs per side, a difference is significant if it exceeds the variation between runs. With one run per side, \
 the intervals cover only the variation within these runs. Runs of both sides that alternate in time in varying order, five of each or more, are \
-compared in pairs, so that a slow change of the host is not taken for a difference. docs/statistics.md describes the method.";
+compared in pairs, so that slow drift of the host is not mistaken for a difference. docs/statistics.md describes the method.";
 
 /// `iolite results compare` as typed.
 #[derive(Debug, Parser)]

@@ -39,7 +39,7 @@ pub(super) struct ListArgs {
     #[arg(long, value_name = "TIME", value_parser = instant)]
     since: Option<String>,
 
-    /// Only runs that started at this time or earlier; of a day, all of it
+    /// Only runs that started at this time or earlier; a date includes the whole day
     #[arg(long, value_name = "TIME", value_parser = instant)]
     until: Option<String>,
 

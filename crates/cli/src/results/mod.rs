@@ -44,7 +44,7 @@ Examples:
   Delete runs:
       iolite results delete 20261120T160301
       iolite results gc --keep 100 --dry-run
-  Mark a run as interrupted that was killed on another host, and import it:
+  Mark a run that was killed on another host as interrupted, and import it:
       iolite results end 20261120T160301 --results runs.db
       iolite results import runs.db
   Query with SQL:
@@ -121,7 +121,7 @@ enum Action {
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
     },
-    /// Mark a run as interrupted that was killed on another host or in a container: this host cannot know that it has ended
+    /// Mark a run as interrupted; needed if it was killed on another host or in a container, where this host cannot see it
     End {
         /// The run
         run: String,

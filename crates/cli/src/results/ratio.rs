@@ -11,14 +11,14 @@ use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
-  How far are the best and the worst pattern of a run apart?
+  Ratio of the best to the worst pattern of a run:
       iolite results ratio latest
-  And on two targets:
+  The same for the runs of two targets, by their tags:
       iolite results ratio raid ssd
 
-Patterns are phases by their names and loads (concurrency or rate), targets are directories of hosts. Repeats with the same cache stamp \
-are one row, whose ± includes how much they differ. Ratios across cache stamps are marked. Whether a difference is significant is \
-shown by `iolite results compare`.";
+A pattern is a phase with its name and load (concurrency or rate); a target is a directory on a host. Repeats with the same cache \
+stamp form one row, and the variation between them is part of its ±. Ratios between different cache stamps are marked. To test whether a \
+difference is significant, use `iolite results compare`.";
 
 /// `iolite results ratio` as typed.
 #[derive(Debug, Args)]

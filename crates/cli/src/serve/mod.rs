@@ -37,8 +37,8 @@ Ctrl-C ends the server. docs/serve.md describes the pages.";
 #[derive(Debug, Parser)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArgs {
-    /// Address to listen on: a port on the loopback interface (0: any free port), or HOST:PORT. On other addresses than those of
-    /// the loopback interface, browsers need a token
+    /// Address to listen on: a port on the loopback interface (0: any free port), or HOST:PORT. On other
+    /// addresses, browsers need a token
     #[arg(long, value_name = "ADDRESS", default_value = "8017", value_parser = listen_address)]
     listen: SocketAddr,
 
