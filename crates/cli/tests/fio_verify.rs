@@ -290,6 +290,34 @@ fn a_job_may_go_on_after_wrong_blocks() {
     }
 }
 
+/// A read is one error, however many of its units are wrong. fio 3.33 loses it unless the last one is.
+#[test]
+fn errors_count_reads_rather_than_units() {
+    let place = TestDirectory::new();
+    let programs = if fio_is_installed() { &[Program::Ours, Program::Theirs][..] } else { &[Program::Ours] };
+    for program in programs {
+        for job in ["--rw=read", "--rw=write --verify_only=1", "--rw=write --verify_only=1 --verify_fatal=1"]
+        {
+            let directory = empty_directory(&place, "units");
+            let method = "--verify=md5 --bs=16k --verify_interval=4k --continue_on_error=verify";
+            assert!(
+                run(*program, &directory, &format!("--rw=write --do_verify=0 {method}")).status.success()
+            );
+            let file = fs::File::options().write(true).open(directory.join("data")).unwrap();
+            [5, 7, 9, 10, 11]
+                .into_iter()
+                .for_each(|unit| file.write_all_at(b"bad", unit * 4096 + 99).unwrap());
+            let read = run(*program, &directory, &format!("{job} {method}"));
+            let text = String::from_utf8_lossy(&read.stdout);
+            let document: Value = serde_json::from_str(&text[text.find("{\n").unwrap()..]).unwrap();
+            let of = |key: &str| document["jobs"][0][key].as_u64().unwrap();
+            let total = if job.contains("fatal") { 1 } else { 2 };
+            let counted = (read.status.code(), of("error"), of("total_err"), of("first_error"));
+            assert_eq!(counted, (Some(0), 84, total, 84), "{program:?} {job}: {}", stderr(&read));
+        }
+    }
+}
+
 /// In a mix the state counts the writes alone. fio 3.33 does not verify its own there; of its data, a sequential mix is verified.
 #[test]
 fn states_of_mixes_count_their_writes() {

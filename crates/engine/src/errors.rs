@@ -33,6 +33,17 @@ impl Errors {
         }
     }
 
+    /// Adds errors that were noted elsewhere.
+    pub(crate) fn merge(&mut self, other: Errors) {
+        self.count += other.count;
+        other.tallies.into_iter().for_each(|tally| ErrorTally::add(&mut self.tallies, tally));
+    }
+
+    /// The kinds of operations and classes of these errors, in the order of the first of each.
+    pub(crate) fn classes(&self) -> Vec<(OpKind, ErrorClass)> {
+        self.tallies.iter().map(|tally| (tally.kind, tally.class)).collect()
+    }
+
     /// Whether the error that was just noted ends the phase.
     pub(crate) fn end_it(&self, rule: &OnError, class: ErrorClass) -> bool {
         rule.stop.contains(&class) || rule.max.is_some_and(|one_error| self.count > one_error)

@@ -13,7 +13,8 @@ use iolite_engine::{
     Backend, Completions, Control, IoOp, Op, Outcome, Returned, SimImage, Submission, run_file_task_on,
 };
 use iolite_model::{
-    Access, Bytes, Checksum, Ending, FileTask, Mix, Nanos, NullSink, OnError, OpKind, Stop, Target, Verify,
+    Access, Arrival, Bytes, Checksum, Ending, ErrorClass, FileTask, Iops, Mix, Nanos, NullSink, OnError,
+    OpKind, Stop, Target, Verify,
 };
 use iolite_sys::clock::Clock;
 use iolite_sys::usage;
@@ -40,6 +41,10 @@ struct Script {
     interrupted: AtomicBool,
     /// CPU time that each read takes.
     slow: Duration,
+    /// Wrong reads are wrong in each sector.
+    tears: bool,
+    /// Wrong reads fail with this error number instead.
+    fails: Option<i32>,
 }
 
 /// Brings back one operation at a time, the last submitted first, and nothing at every other look.
@@ -65,8 +70,13 @@ impl Scripted {
                     std::hint::spin_loop();
                 }
                 self.image.read(op.offset, buffer);
-                buffer[1000] ^= u8::from(self.script.wrong[self.stage].contains(&self.reads));
+                let wrong = self.script.wrong[self.stage].contains(&self.reads);
                 self.reads += 1;
+                if let Some(number) = self.script.fails.filter(|_| wrong) {
+                    return Returned { slot: op.slot, result: Err(number), more: false };
+                }
+                let sectors = if self.script.tears { 8 } else { 1 };
+                (0..sectors).for_each(|sector| buffer[sector * 512 + 100] ^= u8::from(wrong));
             }
             _ => drop(self.image.write(op.offset, buffer)),
         }
@@ -183,13 +193,63 @@ fn what_a_pass_leaves_out_is_verified_after_the_phase() {
     let (outcome, script) = run(&fatal, &Control::default(), wrong(&[0], &[5]));
     let verified = outcome.verified.unwrap();
     assert_eq!((verified.wrong, verified.incomplete), (2, true));
-    assert_eq!(*script.read_after.lock().unwrap(), (0..6).map(|block| block * BLOCK).collect::<Vec<_>>());
+    // But for the wrong one, which is known.
+    assert_eq!(*script.read_after.lock().unwrap(), (1..7).map(|block| block * BLOCK).collect::<Vec<_>>());
     // A part of the work reads all that passes before it have left out.
     let parts = with(fatal, |verify| verify.passes = 2);
     let parts = FileTask { stop: Stop { loops: Some(2), ..Stop::default() }, ..parts };
     let (outcome, script) = run(&parts, &Control::default(), wrong(&[0], &[]));
     assert_eq!(outcome.verified.unwrap().wrong, 1);
     assert_eq!(script.read_after.lock().unwrap().len(), 8);
+}
+
+/// What a backlog finds wrong is wrong once, though what it has read may have come from the page cache.
+#[test]
+fn what_a_backlog_finds_wrong_is_not_counted_again() {
+    let buffered = FileTask { direct: false, concurrency: 1, ..task() };
+    let (outcome, script) = run(&buffered, &Control::default(), wrong(&[3, 20], &[4]));
+    let read_after = script.read_after.lock().unwrap();
+    assert!(
+        read_after.len() as u64 == BLOCKS - 2
+            && [3, 20].iter().all(|block| !read_after.contains(&(block * BLOCK)))
+    );
+    assert_eq!(outcome.verified.unwrap().wrong, 3);
+    let errors: Vec<_> = outcome.errors.iter().map(|tally| (tally.kind, tally.class, tally.count)).collect();
+    assert_eq!(errors, [(OpKind::Read, ErrorClass::Verify, 3)]);
+    // Where it is written again it is read again.
+    let twice = with(buffered, |verify| verify.passes = 2);
+    let twice = FileTask { stop: Stop { loops: Some(2), ..Stop::default() }, ..twice };
+    let (outcome, script) = run(&twice, &Control::default(), wrong(&[3], &[]));
+    assert_eq!(outcome.verified.unwrap().wrong, 1);
+    assert_eq!(script.read_after.lock().unwrap().len() as u64, BLOCKS);
+}
+
+/// Of several units of a read that are wrong, or cannot be read, the read is one error.
+#[test]
+fn an_error_is_a_read() {
+    let units = with(FileTask { concurrency: 1, ..task() }, |verify| verify.unit = Bytes(512));
+    let script = || Script { tears: true, ..wrong(&[3], &[]) };
+    let (outcome, _) = run(&units, &Control::default(), script());
+    let (tally, verified) = (&outcome.errors[..], outcome.verified.as_ref().unwrap());
+    assert_eq!((tally.len(), tally[0].count, verified.wrong), (1, 1, 8), "{tally:?}");
+    let (outcome, _) = run(&units, &Control::default(), Script { fails: Some(5), ..script() });
+    let (tally, verified) = (&outcome.errors[..], outcome.verified.as_ref().unwrap());
+    assert_eq!((tally.len(), tally[0].class, tally[0].number), (1, ErrorClass::Device, Some(5)), "{tally:?}");
+    assert_eq!((tally[0].count, tally[0].first_offsets[0], verified.unreadable), (1, 3 * BLOCK, 8));
+    // Each ends the phase where errors like it do, at the first pass.
+    for (stop, fails, ends) in [
+        (ErrorClass::Verify, None, true),
+        (ErrorClass::Verify, Some(5), false),
+        (ErrorClass::Device, None, false),
+        (ErrorClass::Device, Some(5), true),
+    ] {
+        let errors = OnError { stop: vec![stop], ..OnError::default() };
+        let task = FileTask { errors, ..units.clone() };
+        let (outcome, _) = run(&task, &Control::default(), Script { fails, ..script() });
+        let written = outcome.totals.operations(OpKind::Write);
+        assert_eq!(written, if ends { 8 } else { BLOCKS }, "{stop:?} {fails:?}");
+        assert_eq!(matches!(&outcome.ending, Ending::Failed(why) if why.contains("verification")), ends);
+    }
 }
 
 /// Writes would be filled into buffers that a read still on its way fills as well.
@@ -220,6 +280,54 @@ fn an_interruption_ends_a_pass_of_a_back_end_that_blocks() {
         if blocks {
             assert_eq!((verified.wrong, script.reads.load(Ordering::Relaxed)), (1, at + 1));
         }
+    }
+}
+
+/// Wherever an interruption comes, in a pass of a backlog or after the phase: nothing is written after it, what was read is
+/// right, and that not all was read is said.
+#[test]
+fn an_interruption_anywhere_in_a_backlog_leaves_nothing_unsaid() {
+    for concurrency in [1, 4] {
+        for at in 0..BLOCKS {
+            let control = Control::default();
+            let blocks = concurrency == 1;
+            let script = Script { blocks, interrupts: Some((at, control.clone())), ..wrong(&[], &[]) };
+            let (outcome, script) = run(&FileTask { concurrency, ..task() }, &control, script);
+            let what = format!("{concurrency} outstanding, read {at}");
+            let during = at < BLOCKS - 8;
+            let ending = if during { Ending::Interrupted } else { Ending::Completed };
+            assert_eq!(outcome.ending, ending, "{what}");
+            let written = if during { 8 * (at / 8 + 1) } else { BLOCKS };
+            assert_eq!(outcome.totals.operations(OpKind::Write), written, "{what}");
+            assert_eq!((outcome.outstanding.lost, script.in_use.load(Ordering::Relaxed)), (0, 0), "{what}");
+            let verified = outcome.verified.unwrap();
+            assert_eq!((verified.wrong, verified.unreadable, verified.unknown), (0, 0, 0), "{what}");
+            // The last one leaves nothing to be read.
+            assert_eq!(verified.incomplete, !blocks || at + 1 < BLOCKS, "{what}");
+            let read = outcome.read_back.map_or(0, |read| read.operations(OpKind::Read));
+            assert_eq!(read, verified.units, "{what}");
+            assert!(if blocks { read == at + 1 } else { read <= at + 4 }, "{what}: {read}");
+        }
+    }
+}
+
+/// Time that ends while a backlog is full, half full or being read: all that was written is read once.
+#[test]
+fn all_is_verified_of_a_phase_whose_time_ends_amid_a_backlog() {
+    for (backlog, batch, slow) in [(8, 0, 3), (8, 3, 3), (60, 0, 1), (1, 0, 2)] {
+        let stop = Stop { runtime: Some(Nanos(20_000_000)), ..Stop::default() };
+        let timed = with(FileTask { stop, concurrency: 1, ..task() }, |verify| {
+            (verify.backlog, verify.backlog_batch) = (backlog, batch);
+        });
+        let timed = FileTask { arrival: Arrival::Constant(Iops(1000.0)), ..timed };
+        let script = Script { blocks: true, slow: Duration::from_millis(slow), ..wrong(&[], &[]) };
+        let (outcome, _) = run(&timed, &Control::default(), script);
+        let what = format!("backlog {backlog}, batches of {batch}");
+        assert_eq!(outcome.ending, Ending::Completed, "{what}");
+        let (written, verified) = (outcome.totals.operations(OpKind::Write), outcome.verified.unwrap());
+        assert!(written > 0 && written < BLOCKS, "{what}: {written}");
+        assert_eq!((verified.units, verified.wrong, verified.incomplete), (written, 0, false), "{what}");
+        assert_eq!(outcome.read_back.unwrap().operations(OpKind::Read), written, "{what}");
     }
 }
 

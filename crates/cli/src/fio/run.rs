@@ -10,13 +10,13 @@ use std::time::Duration;
 use anyhow::Context;
 use iolite_engine::{Control, Overwriting};
 use iolite_fio::driver::status::ThreadOf;
-use iolite_fio::driver::{EtaLine, FioJob, PhaseControl, Shared, Status, Trigger, Watchers, paths};
+use iolite_fio::driver::{EtaLine, FioJob, PhaseControl, Shared, Status, Trigger, Watchers, paths, went_on};
 use iolite_fio::language::command_line::Eta;
 use iolite_fio::language::plan::Plan;
 use iolite_fio::language::{Invocation, Thread};
 use iolite_fio::output::logs::{AggregateLog, LogWriter};
 use iolite_fio::output::{FioEnd, JobResult, Results};
-use iolite_model::{Bytes, Concluded, Ending, ErrorClass, JobTask, RunInfo, Sink, Storage, Task, WritePlan};
+use iolite_model::{Bytes, Concluded, Ending, JobTask, RunInfo, Sink, Storage, Task, WritePlan};
 use iolite_report::LiveKind;
 use iolite_results::RunRequest;
 use iolite_session::{Events, HostCounters, Session, Setup, WriteLimits, unix_now};
@@ -112,7 +112,7 @@ fn conclude(results: &Results, logs: Vec<String>, triggered: bool) -> anyhow::Re
         _ => format!("job `{}`: error {}", job.thread.name, job.error),
     };
     let failed = || results.jobs.iter().filter(|job| job.error != 0);
-    let fails = !logs.is_empty() || failed().any(|job| !goes_on(job));
+    let fails = !logs.is_empty() || failed().any(|job| !went_on(&job.phase));
     let mut messages: Vec<String> = failed().map(described).chain(logs).collect();
     messages.dedup();
     messages.iter().for_each(|reason| output::complain("fio", reason));
@@ -121,13 +121,6 @@ fn conclude(results: &Results, logs: Vec<String>, triggered: bool) -> anyhow::Re
         _ if fails => Outcome::Failed,
         _ => Outcome::Done,
     })
-}
-
-/// Whether a job was to go on after what verification found wrong (`continue_on_error`) and has: with fio, the command does not
-/// fail then.
-fn goes_on(job: &JobResult) -> bool {
-    let Task::File(task) = &job.phase.info.task else { return false };
-    !task.errors.stop.contains(&ErrorClass::Verify) && job.phase.end.ending == Ending::Completed
 }
 
 /// Checks every task before the first one does anything.

@@ -8,6 +8,7 @@ mod causes;
 mod common;
 mod databases;
 mod file_system;
+mod fio;
 #[path = "../../../durability/tests/fuse/mod.rs"]
 mod fuse;
 mod host;

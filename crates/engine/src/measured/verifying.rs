@@ -28,19 +28,24 @@ impl<B: Backend, V: Checks, W: Watches> Loop<'_, B, V, W> {
     }
 
     /// Reads back and verifies what is due, now that nothing is in flight, while measured time stands still. What is wrong ends
-    /// the phase where errors of verification do. Returns the instant after.
+    /// the phase where such errors do. Returns the instant after.
     #[inline(never)]
     pub(super) fn verify_what_is_due(&mut self) -> u64 {
         let room = (self.plan.depth.max(1), self.plan.largest as usize);
         let (checks, backend) = (&mut self.checks, &mut *self.backend);
+        backend.verifies(true);
         let verified = self.lane.standing_still(|lane| checks.read_back(backend, room, lane));
+        backend.verifies(false);
         let now = self.lane.now();
         let failure = match verified {
-            Ok(true) => None,
-            Ok(false) => self.plan.errors.stop.contains(&ErrorClass::Verify).then(|| {
-                let found = self.checks.finding().unwrap_or_default();
-                EngineError::Stopped { what: format!("verification: {found}") }
-            }),
+            Ok(errors) => {
+                let found = errors.classes();
+                self.errors.merge(errors);
+                let ends = found.into_iter().find(|(_, class)| self.errors.end_it(&self.plan.errors, *class));
+                ends.map(|(kind, class)| EngineError::Stopped {
+                    what: format!("verification: {}", self.errors.last_words(kind, class)),
+                })
+            }
             Err(error) => Some(error),
         };
         if let Some(failure) = failure {

@@ -10,6 +10,7 @@ use iolite_workers::{WorkerEnd, WorkerLane};
 
 use crate::backend::{Backend, IoOp, Op};
 use crate::error::EngineError;
+use crate::errors::Errors;
 use crate::verify::journal::Journal;
 use crate::verify::judge::Judge;
 use crate::verify::passes::{Pass, Passes};
@@ -34,7 +35,8 @@ pub(crate) trait Checks {
     /// Whether what was written is to be read back and verified before anything else is issued.
     fn is_due(&self) -> bool;
 
-    /// Reads back and verifies what is due, when nothing is in flight. False where something is not what was written.
+    /// Reads back and verifies what is due, when nothing is in flight. Returns the reads that have failed, and those that differ from
+    /// what was written.
     ///
     /// # Errors
     /// The target or the queue is lost.
@@ -43,7 +45,7 @@ pub(crate) trait Checks {
         backend: &mut B,
         room: (u32, usize),
         lane: &WorkerLane,
-    ) -> Result<bool, EngineError>;
+    ) -> Result<Errors, EngineError>;
 
     /// The loop has ended.
     fn finish(self, end: &mut WorkerEnd);
@@ -75,8 +77,8 @@ impl Checks for Unchecked {
         _backend: &mut B,
         _room: (u32, usize),
         _lane: &WorkerLane,
-    ) -> Result<bool, EngineError> {
-        Ok(true)
+    ) -> Result<Errors, EngineError> {
+        Ok(Errors::default())
     }
 
     fn finish(self, _end: &mut WorkerEnd) {}
@@ -267,7 +269,7 @@ impl Checks for Checker {
         backend: &mut B,
         room: (u32, usize),
         lane: &WorkerLane,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<Errors, EngineError> {
         let begun = lane.now();
         let (pass, writes) = self.passes.pass();
         let left = match pass {
@@ -282,13 +284,12 @@ impl Checks for Checker {
             Pass::Backlog => Left::Writes(writes),
         };
         let mut record = Apart { lane, counts: &mut self.read_back };
-        let found = read_back(backend, room, (&self.written, left), &self.judge, &mut record)
+        let found = read_back(backend, room, (&mut self.written, left), &self.judge, &mut record)
             .map_err(EngineError::Queue)?;
-        self.passed(pass, found.incomplete);
-        let right = found.wrong + found.unreadable == 0;
-        self.verified.add(found);
+        self.passed(pass, found.verified.incomplete);
+        self.verified.add(found.verified);
         self.read_back.measured += lane.now().saturating_sub(begun);
-        Ok(right)
+        Ok(found.errors)
     }
 
     fn finish(mut self, end: &mut WorkerEnd) {

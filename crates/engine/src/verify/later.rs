@@ -59,11 +59,11 @@ impl SavedState {
         targets.forget_cached(&task.name)?;
         let subject = Subject { workers: task.workers, task, phase: 0, targets: targets.clone() };
         let written = self.state.written.clone();
-        let (found, _) = verification.read_all(&subject, written, clock, control, move |task, worker| {
+        let all = verification.read_all(&subject, written, clock, control, move |task, worker| {
             let room = Verification::read_back_block(task);
             let files = targets.files(worker).ok_or(io::ErrorKind::NotFound)?.clone();
             Ok((Sync::new(files, room)?, 1, room))
         })?;
-        Ok(found)
+        Ok(all.verified)
     }
 }

@@ -4,12 +4,14 @@ use std::io;
 use std::ops::Range;
 use std::time::Duration;
 
-use iolite_model::{OpKind, Verified};
+use iolite_model::errno::EILSEQ;
+use iolite_model::{ErrorClass, OpKind, Verified};
 use iolite_stats::{Completion, PhaseTotals};
 use iolite_sys::memory;
 use iolite_workers::{DRAIN_INTERRUPTED, WorkerLane};
 
 use crate::backend::{Backend, Completions, IoOp, Op, Returned, Submission};
+use crate::errors::Errors;
 use crate::verify::judge::Judge;
 use crate::verify::written::Known;
 use crate::verify::written::Written;
@@ -74,7 +76,7 @@ impl Record for Apart<'_> {
     }
 }
 
-/// What is to be read back, in order.
+/// What is to be read back, in order, without units that were found wrong before and not written again.
 pub(crate) enum Left<'a> {
     /// All that was written and not verified since, from this unit on.
     All(usize),
@@ -108,23 +110,32 @@ impl Left<'_> {
     }
 }
 
+/// What reading back has found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// By units.
+    pub(crate) verified: Verified,
+    /// By reads: those that have failed, and those of which a unit is wrong.
+    pub(crate) errors: Errors,
+}
+
 /// Reads what is left to verify, with as many reads on their way as there are slots, and compares each with what is known of it.
 /// `room` is the size of a slot's buffer. The reads are recorded in `record`, until it is interrupted: what was not read then, or
 /// after the first wrong unit where that is the last to be looked for, makes what was found incomplete. Nothing is left in flight
 /// but by an interruption or an error, which end the phase.
 ///
 /// # Errors
-/// The back end's queue is broken. Reads that fail count as unreadable units.
+/// The back end's queue is broken. Reads that fail are among the errors found, and their units unreadable.
 pub(crate) fn read_back<B: Backend, R: Record>(
     backend: &mut B,
     (slots, room): (u32, usize),
-    (written, mut left): (&Written, Left<'_>),
+    (written, mut left): (&mut Written, Left<'_>),
     judge: &Judge,
     record: &mut R,
-) -> io::Result<Verified> {
+) -> io::Result<Found> {
     let (max, by_write) = (room / written.unit as usize, judge.verify.by_write);
     let in_flight = memory::filled(None, slots as usize)?;
-    let mut reader = Reader { written, judge, record, verified: Verified::default(), in_flight };
+    let mut reader = Reader { written, judge, record, found: Found::default(), in_flight };
     let mut free: Vec<u32> = (0..slots).collect();
     let (mut returned, mut interrupted_at) = (Completions::new(), None);
     loop {
@@ -132,7 +143,7 @@ pub(crate) fn read_back<B: Backend, R: Record>(
         while !reader.is_over()
             && let Some(slot) = free.pop()
         {
-            let Some(mut run) = left.first(written, max, by_write) else {
+            let Some(mut run) = left.first(reader.written, max, by_write) else {
                 free.push(slot);
                 break;
             };
@@ -154,8 +165,8 @@ pub(crate) fn read_back<B: Backend, R: Record>(
             left.advance(run.end);
         }
         if reader.is_idle() {
-            reader.verified.incomplete |= left.first(written, max, by_write).is_some();
-            return Ok(reader.verified);
+            reader.found.verified.incomplete |= left.first(reader.written, max, by_write).is_some();
+            return Ok(reader.found);
         }
         backend.reap(1, WAIT, &mut returned)?;
         let silent = returned.is_empty();
@@ -168,18 +179,18 @@ pub(crate) fn read_back<B: Backend, R: Record>(
             let now = reader.record.now();
             let since = now.saturating_sub(*interrupted_at.get_or_insert(now));
             if silent || u128::from(since) > DRAIN_INTERRUPTED.as_nanos() {
-                reader.verified.incomplete = true;
-                return Ok(reader.verified);
+                reader.found.verified.incomplete = true;
+                return Ok(reader.found);
             }
         }
     }
 }
 
 struct Reader<'a, R> {
-    written: &'a Written,
+    written: &'a mut Written,
     judge: &'a Judge,
     record: &'a mut R,
-    verified: Verified,
+    found: Found,
     /// By slot: the read, and when it was issued.
     in_flight: Vec<Option<(Op, u64)>>,
 }
@@ -197,7 +208,7 @@ impl<R: Record> Reader<'_, R> {
 
     /// The first wrong unit is the last to be looked for, and it was found.
     fn has_failed(&self) -> bool {
-        self.judge.verify.fatal && self.verified.wrong + self.verified.unreadable > 0
+        self.judge.verify.fatal && self.found.verified.wrong + self.found.verified.unreadable > 0
     }
 
     /// The first unit that lies in another file than this one.
@@ -222,26 +233,60 @@ impl<R: Record> Reader<'_, R> {
             }
             Err(_) => self.record.failed(completed),
         }
-        let unit = self.written.unit as usize;
-        let buffer = backend.buffer(slot);
+        let before = (self.found.verified.wrong, self.found.verified.unreadable);
+        self.compare(&op, backend.buffer(slot), result);
+        self.note_error(&op, result, before);
+    }
+
+    /// Compares what a read has brought with what is known of it, and remembers what of it is not to be read again.
+    fn compare(&mut self, op: &Op, buffer: &[u8], result: Result<u32, i32>) {
+        let (unit, verified) = (self.written.unit as usize, &mut self.found.verified);
         let got = result.map_or(0, |bytes| bytes as usize).min(buffer.len());
         for index in 0..op.length as usize / unit {
             let offset = op.offset + (index * unit) as u64;
+            let before = verified.wrong + verified.unreadable;
             match buffer[..got].get(index * unit..(index + 1) * unit) {
-                Some(chunk) => {
-                    self.judge.compare(chunk, offset, self.written.known(offset), &mut self.verified);
-                }
-                None if self.written.known(offset) == Known::Anything => self.verified.unknown += 1,
+                Some(chunk) => self.judge.compare(chunk, offset, self.written.known(offset), verified),
+                None if self.written.known(offset) == Known::Anything => verified.unknown += 1,
                 None => {
-                    let why = || match result {
-                        Ok(_) => "it cannot be read: it is beyond the end of the target".to_owned(),
-                        Err(number) => {
-                            format!("it cannot be read: {}", io::Error::from_raw_os_error(number))
-                        }
-                    };
-                    self.verified.note_unreadable(offset, || self.judge.described(offset, &why()));
+                    let why =
+                        || self.judge.described(offset, &format!("it cannot be read: {}", reason(result)));
+                    verified.note_unreadable(offset, why);
                 }
             }
+            if verified.wrong + verified.unreadable > before {
+                self.written.report(offset);
+            }
         }
+    }
+
+    /// Notes a read as an error where units of it have been found wrong or unreadable: one error, however many they are.
+    fn note_error(&mut self, op: &Op, result: Result<u32, i32>, (wrong, unreadable): (u64, u64)) {
+        let Found { verified, errors } = &mut self.found;
+        let unreadable = verified.unreadable > unreadable;
+        if !unreadable && verified.wrong == wrong {
+            return;
+        }
+        let (class, number) = match result {
+            Err(number) => (ErrorClass::of(number), Some(number)),
+            Ok(_) if unreadable => (ErrorClass::Short, None),
+            Ok(_) => (ErrorClass::Verify, Some(EILSEQ)),
+        };
+        errors.note(OpKind::Read, class, op.offset, || match class {
+            ErrorClass::Verify => {
+                let found =
+                    verified.first.last().map(|found| format!(": {}", found.what)).unwrap_or_default();
+                (format!("a read at byte {} differs from the data written{found}", op.offset), number)
+            }
+            _ => (format!("read: {}", reason(result)), number),
+        });
+    }
+}
+
+/// Why a read has not brought all that it was to bring.
+fn reason(result: Result<u32, i32>) -> String {
+    match result {
+        Ok(_) => "it is beyond the end of the target".to_owned(),
+        Err(number) => io::Error::from_raw_os_error(number).to_string(),
     }
 }

@@ -242,6 +242,7 @@ impl Part {
             writes: 0,
             verified: 0,
             units: numbers().map(|entry| entry as u32).collect(),
+            reported: Vec::new(),
             in_flight: in_flight.map(|(index, _)| index).collect(),
             open,
             last: VecDeque::new(),

@@ -3,9 +3,12 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 
-use iolite_model::{Bytes, Ending, FileTask, Fill, Nanos, NullSink, OpKind, Ramp, Stop, Verified, Verify};
+use iolite_model::{
+    Bytes, Ending, ErrorTally, FileTask, Fill, Nanos, NullSink, OpKind, Ramp, Stop, Verified, Verify,
+};
 use iolite_stats::PhaseTotals;
 use iolite_sys::clock::Clock;
 use iolite_workers::{Control, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
@@ -21,7 +24,7 @@ use crate::verify::fio_state::FioState;
 use crate::verify::journal::Journal;
 use crate::verify::judge::Judge;
 use crate::verify::passes::Passes;
-use crate::verify::read_back::{Left, read_back};
+use crate::verify::read_back::{Found, Left, read_back};
 use crate::verify::state::StateFile;
 use crate::verify::written::Written;
 
@@ -37,6 +40,16 @@ pub(crate) struct Subject {
     /// Workers in this process.
     pub(crate) workers: u32,
     pub(crate) targets: Targets,
+}
+
+/// What came of reading all that was written.
+pub(crate) struct ReadAll {
+    /// By units.
+    pub(crate) verified: Verified,
+    /// Reads that have failed, and those of which a unit is wrong.
+    errors: Vec<ErrorTally>,
+    /// The reads.
+    reads: PhaseTotals,
 }
 
 /// How a phase is verified.
@@ -179,8 +192,9 @@ impl Verification {
         if self.verify.after {
             // Comparing what is in memory with itself would say nothing.
             of.targets.forget_cached(&of.task.name)?;
-            let (found, reads) = self.read_all(of, written, clock, control, make)?;
-            outcome.verified.get_or_insert_default().add(found);
+            let ReadAll { verified, errors, reads } = self.read_all(of, written, clock, control, make)?;
+            outcome.verified.get_or_insert_default().add(verified);
+            errors.into_iter().for_each(|tally| ErrorTally::add(&mut outcome.errors, tally));
             let before = outcome.read_back.take();
             outcome.read_back =
                 Some(before.map_or_else(|| reads.clone(), |before| before.followed_by(&reads)));
@@ -196,7 +210,7 @@ impl Verification {
         clock: Clock,
         control: &Control,
         make: impl Fn(&FileTask, u32) -> io::Result<(B, u32, usize)> + Clone + Send + 'static,
-    ) -> Result<(Verified, PhaseTotals), EngineError> {
+    ) -> Result<ReadAll, EngineError> {
         let group = WorkerGroup {
             phase: of.phase,
             first: 0,
@@ -210,29 +224,35 @@ impl Verification {
             control: control.apart(),
             patience: Patience::default(),
         };
+        let workers = written.len();
         let mut parts = written.into_iter();
+        // An interruption after the last read leaves nothing out; a worker that does not come back does.
+        let through = Arc::new(AtomicUsize::new(0));
         let backend = of.task.backend;
         let outcome = group.run(None, &mut NullSink, |_| {
             let judge = self.judge(of, false);
-            let (part, task, make) = (parts.next(), of.task.clone(), make.clone());
+            let (part, task, make, through) = (parts.next(), of.task.clone(), make.clone(), through.clone());
             move |start: WorkerStart| {
-                let Some(part) = part else { return Ok::<_, EngineError>(None) };
+                let Some(mut part) = part else { return Ok::<_, EngineError>(None) };
                 let (mut back_end, slots, room) =
                     make(&task, part.worker).map_err(|source| EngineError::Backend { backend, source })?;
                 let Some(mut lane) = start.ready() else { return Ok(None) };
-                let left = (&part, Left::All(0));
-                let found = read_back(&mut back_end, (slots, room), left, &judge, &mut lane)
-                    .map_err(EngineError::Queue)?;
+                let left = (&mut part, Left::All(0));
+                let Found { verified, errors } =
+                    read_back(&mut back_end, (slots, room), left, &judge, &mut lane)
+                        .map_err(EngineError::Queue)?;
                 lane.close(lane.now());
-                Ok(Some((lane, WorkerEnd { verified: Some(found), ..WorkerEnd::default() })))
+                through.fetch_add(1, Ordering::Relaxed);
+                let (verified, errors) = (Some(verified), errors.into_tallies());
+                Ok(Some((lane, WorkerEnd { verified, errors, ..WorkerEnd::default() })))
             }
         })?;
         if let Ending::Failed(reason) = outcome.ending {
             return Err(EngineError::Other(reason));
         }
-        let mut found = outcome.verified.unwrap_or_default();
-        found.incomplete |= outcome.ending != Ending::Completed;
-        Ok((found, outcome.totals))
+        let mut verified = outcome.verified.unwrap_or_default();
+        verified.incomplete |= through.load(Ordering::Relaxed) < workers;
+        Ok(ReadAll { verified, errors: outcome.errors, reads: outcome.totals })
     }
 }
 

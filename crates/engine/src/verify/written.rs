@@ -47,6 +47,9 @@ pub(crate) struct Written {
     /// Writes up to this number were read back and verified: they are not read again.
     pub(crate) verified: u32,
     pub(crate) units: Vec<u32>,
+    /// A bit for each unit whose present contents were found to be wrong or unreadable, so that they are not read back again; empty
+    /// while there is none.
+    pub(crate) reported: Vec<u64>,
     /// Units, in order, to which writes were in flight when the program ended that wrote them.
     pub(crate) in_flight: Vec<usize>,
     /// The data may be later than what is known of it: that program has not ended its phase.
@@ -70,6 +73,7 @@ impl Written {
             writes: 0,
             verified: 0,
             units,
+            reported: Vec::new(),
             in_flight: Vec::new(),
             open: false,
             last: VecDeque::new(),
@@ -98,9 +102,27 @@ impl Written {
         }
     }
 
-    /// Whether a unit is to be read back: somebody has written it, and it was not verified since.
-    fn is_left(&self, unit: u32) -> bool {
-        unit != NEVER && (unit > LAST || unit > self.verified)
+    /// Whether the unit of this number, which holds `unit`, is to be read back: somebody has written it, and it was neither verified
+    /// nor found wrong since.
+    fn is_left(&self, index: usize, unit: u32) -> bool {
+        unit != NEVER && (unit > LAST || unit > self.verified) && !self.is_reported(index)
+    }
+
+    /// The unit at this offset was found to be wrong or unreadable.
+    pub(crate) fn report(&mut self, offset: u64) {
+        let words = self.units.len().div_ceil(64);
+        let Some(index) = self.of(offset, self.unit).next() else { return };
+        // Without memory for it, it is counted again when it is read again.
+        if self.reported.is_empty() && self.reported.try_reserve_exact(words).is_ok() {
+            self.reported.resize(words, 0);
+        }
+        if let Some(word) = self.reported.get_mut(index / 64) {
+            *word |= 1 << (index % 64);
+        }
+    }
+
+    fn is_reported(&self, index: usize) -> bool {
+        self.reported.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
     /// A write has come back whose units now hold it.
@@ -149,10 +171,12 @@ impl Written {
     /// The next run of units at or after unit number `from` that are to be read back, not longer than `max` units; of one write
     /// where `by_write` is set.
     pub(crate) fn next_run(&self, from: usize, max: usize, by_write: bool) -> Option<Range<usize>> {
-        let start = from + self.units.get(from..)?.iter().position(|unit| self.is_left(*unit))?;
+        let mut units = (from..).zip(self.units.get(from..)?);
+        let start = units.find(|(index, unit)| self.is_left(*index, **unit))?.0;
         let rest = &self.units[start..(start + max.max(1)).min(self.units.len())];
-        let goes_on = |unit: u32| self.is_left(unit) && (!by_write || unit == rest[0]);
-        let length = rest.iter().position(|unit| !goes_on(*unit)).unwrap_or(rest.len());
+        let goes_on =
+            |(index, unit): (usize, &u32)| self.is_left(index, *unit) && (!by_write || *unit == rest[0]);
+        let length = (start..).zip(rest).position(|unit| !goes_on(unit)).unwrap_or(rest.len());
         Some(start..start + length)
     }
 
@@ -172,6 +196,9 @@ impl Written {
 
     fn set(&mut self, offset: u64, length: u32, value: u32) {
         let units = self.of(offset, length);
+        if !self.reported.is_empty() {
+            units.clone().for_each(|index| self.reported[index / 64] &= !(1 << (index % 64)));
+        }
         self.units[units].fill(value);
     }
 }
@@ -225,6 +252,22 @@ mod tests {
         // What was trimmed has no number.
         written.trimmed(3072, 512);
         assert_eq!(written.next_run(2, 8, false), Some(6..7));
+    }
+
+    #[test]
+    fn what_was_found_wrong_is_read_back_once() {
+        let mut written = Written::new(0, 0..100 * 512, 512).unwrap();
+        let number = written.next_number();
+        written.wrote(0, 100 * 512, number);
+        written.report(70 * 512);
+        written.report(1 << 40);
+        assert_eq!(written.next_run(0, 100, false), Some(0..70));
+        assert_eq!(written.next_run(70, 100, true), Some(71..100));
+        // What it is for a read of the phase does not change.
+        assert_eq!(written.known(70 * 512), Known::Write(number));
+        let number = written.next_number();
+        written.wrote(70 * 512, 512, number);
+        assert_eq!(written.next_run(0, 100, false), Some(0..100));
     }
 
     #[test]

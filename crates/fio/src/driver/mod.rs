@@ -18,6 +18,7 @@ pub mod watchers;
 pub use eta::EtaLine;
 pub use failure::{Failure, FailureKind};
 pub use job::{FioJob, Preparation};
+pub use outcome::went_on;
 pub use shared::Shared;
 pub use status::Status;
 pub use trigger::{Armed, Trigger};

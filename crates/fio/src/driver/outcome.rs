@@ -6,20 +6,39 @@ use iolite_stats::PhaseResult;
 
 use crate::language::thread::Thread;
 
-/// The number of the error that ended a phase, 0 where none did; `failure` is the number of what kept its set from running.
+/// The number of a phase's error, 0 where there was none: of the error that ended it, else of the first that it went on after, as
+/// fio has it. `failure` is the number of what kept its set from running.
 pub(super) fn error_number(phase: &PhaseResult, failure: Option<i32>) -> i32 {
-    let wrong = phase.end.verified.as_ref().is_some_and(|verified| verified.wrong + verified.unreadable > 0);
-    if wrong {
-        return EILSEQ;
-    }
-    if !matches!(phase.end.ending, Ending::Failed(_)) {
-        return 0;
-    }
-    if too_long(phase) {
+    let failed = matches!(phase.end.ending, Ending::Failed(_));
+    if failed && too_long(phase) {
         return ETIMEDOUT;
     }
-    let of_operations = phase.end.errors.first().map(|tally| number_of(tally.class, tally.number));
-    of_operations.or(failure).unwrap_or(EIO)
+    let errors = &phase.end.errors;
+    // Engines that work on names count their errors, and have none.
+    let first = errors.first().filter(|_| failed || matches!(phase.info.task, Task::File(_)));
+    let error = errors.iter().find(|tally| ends(phase, tally)).or(first);
+    match error {
+        Some(tally) => number_of(tally.class, tally.number),
+        None if failed => failure.unwrap_or(EIO),
+        None => 0,
+    }
+}
+
+/// Whether a job has done all that it was to do in spite of its errors, because it was to go on after them (`continue_on_error`):
+/// with fio, the command does not fail then.
+pub fn went_on(phase: &PhaseResult) -> bool {
+    let ended = phase.end.errors.iter().any(|tally| ends(phase, tally));
+    matches!(phase.info.task, Task::File(_)) && phase.end.ending == Ending::Completed && !ended
+}
+
+/// Whether a phase has failed with errors like these. Data that could not be read back is an error whatever the job goes on
+/// after, unless a full backlog was being verified; with fio, too.
+fn ends(phase: &PhaseResult, tally: &ErrorTally) -> bool {
+    let Task::File(task) = &phase.info.task else { return false };
+    let backlog = task.direct && task.verify.as_ref().is_some_and(|verify| verify.backlog > 0);
+    let unreadable = phase.end.verified.as_ref().is_some_and(|verified| verified.unreadable > 0) && !backlog;
+    let of_reads = tally.kind == OpKind::Read && tally.class != ErrorClass::Verify;
+    task.errors.stop.contains(&tally.class) || (unreadable && of_reads)
 }
 
 /// Whether an operation took longer than any may (`max_latency`), which ends a phase.
@@ -29,20 +48,17 @@ fn too_long(phase: &PhaseResult) -> bool {
     limits.map(|(longest, services)| (longest, services.max())).any(|(longest, taken)| taken > longest)
 }
 
-/// Errors, where the thread was to go on after some: how many, and the number of the first; (0, 0) where there were none.
+/// Errors that the thread went on after, where it was to go on after some: how many, and the number of the first; (0, 0) where there
+/// were none. A read is one error, however much of it is wrong.
 pub(super) fn continued(thread: &Thread, phase: &PhaseResult) -> Option<(u64, i32)> {
     let JobTask::Io(task) = &thread.task else { return None };
     if task.errors.stop == ErrorClass::ALL && task.errors.max.is_none() {
         return None;
     }
-    let errors = &phase.end.errors;
-    let verification = |tally: &&ErrorTally| tally.class == ErrorClass::Verify;
-    let of_reads: u64 = errors.iter().filter(verification).map(|tally| tally.count).sum();
-    // What was read back and found wrong is no error of an operation.
-    let found = phase.end.verified.as_ref().map_or(0, |verified| verified.wrong + verified.unreadable);
-    let count = errors.iter().map(|tally| tally.count).sum::<u64>() + found.saturating_sub(of_reads);
-    let first = errors.first().map(|first| number_of(first.class, first.number));
-    Some((count, first.unwrap_or(if found > 0 { EILSEQ } else { 0 })))
+    let mut errors =
+        phase.end.errors.iter().filter(|tally| !task.errors.stop.contains(&tally.class)).peekable();
+    let first = errors.peek().map_or(0, |first| number_of(first.class, first.number));
+    Some((errors.map(|tally| tally.count).sum(), first))
 }
 
 fn number_of(class: ErrorClass, number: Option<i32>) -> i32 {

@@ -178,7 +178,10 @@ pub const OPTIONS: &[Opt] = &[
         help: "Kinds of errors, of I/O or verification, after which the job continues. Otherwise the first error ends the job.",
         support: Support::Bounded(
             "errors are distinguished by class: with EIO the job also continues after EREMOTEIO, ENODATA, EBADMSG, \
-             ETIMEDOUT, ENXIO and ENODEV; in a job that reads and writes, both or neither",
+             ETIMEDOUT, ENXIO and ENODEV; in a job that reads and writes, both or neither. A read is one error of verification (total_err), \
+             however much of it is wrong; fio 3.33 loses it if its last verify_interval is right. After a read that fails when what was \
+             written is read back, the rest is read, too, where errors of reads are named; as in fio, the job then ends with \
+             the error, unless verify_backlog is set",
         ),
         set: |spec, given| given.choice(&GO_ON).map(|go_on| spec.errors.go_on = go_on),
         ..Opt::PLAIN
