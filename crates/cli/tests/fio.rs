@@ -14,6 +14,8 @@ mod machine;
 mod orders;
 #[path = "fio/scripts.rs"]
 mod scripts;
+#[path = "fio/sets_of_files.rs"]
+mod sets_of_files;
 
 use std::collections::BTreeSet;
 use std::fs;

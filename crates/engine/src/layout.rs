@@ -5,7 +5,9 @@ use std::io;
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
-use iolite_model::{BackendKind, Bytes, FileTask, FilesTarget, LayOut, NamedFile, Overwrite, Reserve};
+use iolite_model::{
+    BackendKind, Bytes, ErrorClass, FileTask, FilesTarget, LayOut, NamedFile, Overwrite, Reserve,
+};
 use iolite_sys::file::{self, Access};
 use iolite_sys::pseudo;
 use iolite_workers::Control;
@@ -140,7 +142,11 @@ impl<'a> Layout<'a> {
 
     /// Gives a file of `length` bytes what it lacks.
     fn lengthen(&mut self, named: &NamedFile, file: &File, length: u64) -> Result<(), EngineError> {
-        let end = if named.size.0 > 0 { end_of(named) } else { length };
+        let end = match named.size.0 {
+            0 if self.task.stop.full && reads_data(self.task) => u64::MAX,
+            0 => length,
+            _ => end_of(named),
+        };
         let done = match self.target.lay_out {
             LayOut::Always => self.fill(file, named.offset.0.min(length), end),
             LayOut::Needed if reads_data(self.task) => self.fill(file, length, end),
@@ -153,9 +159,11 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Writes all from one offset to the other. `Interrupted` where the user wants to stop.
+    /// Writes all from one offset to the other, or as much as there is space for where the task ends then. `Interrupted` where the
+    /// user wants to stop.
     fn fill(&mut self, file: &File, from: u64, to: u64) -> io::Result<()> {
-        if from < to && self.target.reserve == Reserve::Allocate {
+        let until_full = self.task.stop.full;
+        if from < to && self.target.reserve == Reserve::Allocate && !until_full {
             // Without its size, which shows how much has been written if the program ends here.
             unless_unsupported(file::reserve(file, from, to - from, true), || Ok(()))?;
         }
@@ -168,7 +176,11 @@ impl<'a> Layout<'a> {
             }
             let piece = &mut buffer[..CHUNK.min(to - next) as usize];
             piece.chunks_mut(block).for_each(|block| self.filler.fill(block));
-            file.write_all_at(piece, next)?;
+            match file.write_all_at(piece, next) {
+                // What fits is what there is to work on.
+                Err(error) if until_full && is_full(&error) => break,
+                done => done?,
+            }
             next += piece.len() as u64;
             if next - clean >= WINDOW {
                 file::sync_range(file, clean, next - clean)?;
@@ -231,6 +243,11 @@ fn unless_unsupported(done: io::Result<()>, other: impl FnOnce() -> io::Result<(
         Err(error) if error.kind() == io::ErrorKind::Unsupported => other(),
         done => done,
     }
+}
+
+/// Whether a write failed because nothing more fits.
+fn is_full(error: &io::Error) -> bool {
+    error.raw_os_error().is_some_and(|number| ErrorClass::of(number) == ErrorClass::Space)
 }
 
 fn failed(action: &'static str, path: &Path, source: io::Error) -> EngineError {

@@ -12,8 +12,8 @@ use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGrou
 use iolite_workload::{Arrivals, Filler, OpStream, Priorities, Share};
 
 use crate::backend::{
-    Backend, Busy, Fallocate, Files, Invalidating, Libaio, Mmap, Null, Seek, Splice, Sync, Threads, Truncate,
-    Uring, Vectored,
+    Backend, Busy, Emptying, Fallocate, Files, Invalidating, Libaio, Mmap, Null, Seek, Splice, Sync, Threads,
+    Truncate, Uring, Vectored,
 };
 use crate::error::EngineError;
 use crate::flow::{FlowGroup, FlowSeat};
@@ -171,7 +171,13 @@ impl Phase {
                 _ => task.stop.written = Some(Bytes(writes.saturating_mul(task.block.0))),
             }
         }
+        let asked = task.target.size();
         let targets = Targets::open(&mut task, scratch, control)?;
+        let fits = task.target.size();
+        if task.stop.full && fits < asked {
+            // What there was no space for is not done in another place.
+            task.stop.bytes = task.stop.bytes.map(|bytes| bytes.min(fits));
+        }
         let zones = ZonesOfTask::open(&task, &targets)?;
         Ok(Phase { zones, ..Phase::new(task, number, targets)? })
     }
@@ -331,8 +337,10 @@ impl Phase {
             BackendKind::Splice => {
                 self.invalidating(Splice::new(files, block).map_err(failed)?, again, plan, start)
             }
-            BackendKind::Fallocate => self.measure(Fallocate::new(files).map_err(failed)?, plan, start),
-            BackendKind::Truncate => self.measure(Truncate::new(files).map_err(failed)?, plan, start),
+            BackendKind::Fallocate => {
+                self.emptying(Fallocate::new(files).map_err(failed)?, again, plan, start)
+            }
+            BackendKind::Truncate => self.emptying(Truncate::new(files).map_err(failed)?, again, plan, start),
             BackendKind::Threads => {
                 self.invalidating(Threads::new(files, depth, block).map_err(failed)?, again, plan, start)
             }
@@ -348,10 +356,29 @@ impl Phase {
         start: WorkerStart,
     ) -> Result<Finished, EngineError> {
         if !drops_each_round(&self.task) {
-            return self.measure(backend, plan, start);
+            return self.emptying(backend, files, plan, start);
         }
         let round = iolite_workload::round(&self.task, start.worker());
-        self.measure(Invalidating::new(Box::new(backend), files, round), plan, start)
+        self.emptying(Invalidating::new(Box::new(backend), files.clone(), round), files, plan, start)
+    }
+
+    /// Measures on a back end, before whose operations that begin a further part of the work the files are emptied where the task says
+    /// so.
+    fn emptying(
+        &self,
+        backend: impl Backend + 'static,
+        files: Files,
+        plan: Plan,
+        start: WorkerStart,
+    ) -> Result<Finished, EngineError> {
+        let parts = match &self.task.target {
+            Target::Files(target) if target.parts_anew > 1 => u64::from(target.parts_anew),
+            _ => return self.measure(backend, plan, start),
+        };
+        let of = |amount: u64| if amount == u64::MAX { amount } else { (amount / parts).max(1) };
+        let part = (of(plan.share.operations), of(plan.share.bytes));
+        let sized = self.task.backend == BackendKind::Mmap;
+        self.measure(Emptying::new(Box::new(backend), files, part, sized), plan, start)
     }
 
     fn map_usage(&self) -> mapping::Use {

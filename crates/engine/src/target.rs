@@ -350,6 +350,11 @@ fn open_named(
         // No more than this fits, apart from holes and what is compressed.
         let max = file::file_system_size(&file).map_err(|source| failed("examine", &named.path, source))?;
         Bytes(max.saturating_sub(named.offset.0).max(task.largest().0))
+    } else if task.stop.full && reads_data(task) && !is_device {
+        // As much as could be laid out.
+        let there = whole.saturating_sub(named.offset.0);
+        let fits = if named.size.0 > 0 { there.min(named.size.0) } else { there };
+        span_within(&named.path, whole, named.offset, Bytes(fits))?
     } else {
         span_within(&named.path, whole, named.offset, named.size)?
     };

@@ -65,8 +65,8 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
             "priorities of single operations require io-uring or libaio: use one of them, or one priority for all (`placement`)",
         );
     }
-    if task.stop.full && task.mix != Mix::Write {
-        return refuse("`full` requires a task that only writes");
+    if task.stop.full && !task.mix.writes() {
+        return refuse("`full` requires a task that writes");
     }
     if task.interval < SHORTEST_INTERVAL {
         return refuse("its intervals are shorter than 10 ms, too short to measure: make them longer");

@@ -89,6 +89,14 @@ pub struct FilesTarget {
     /// Order in which several files are used.
     #[serde(default)]
     pub order: FileOrder,
+    /// Number of files that a worker uses at the same time: it begins with another one when it has completed one. Only with
+    /// `round-robin` and `random`, where it completes files; 0 for all.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub open: u32,
+    /// Number of equal parts of the work of each worker, such as loops, before each of which, except the first, files lose all that
+    /// they hold, so that their blocks are allocated anew; devices do not. 0 and 1 for never.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub parts_anew: u32,
     /// Contents that may be overwritten or trimmed. A file created by the run may always be written to.
     #[serde(default)]
     pub overwrite: Overwrite,
@@ -102,6 +110,12 @@ pub struct FilesTarget {
     /// removed only if `overwrite` allows writing to them.
     #[serde(default)]
     pub remove: bool,
+}
+
+// The signature is serde's.
+#[expect(clippy::trivially_copy_pass_by_ref)]
+fn is_none(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A file of a [`FilesTarget`].
@@ -179,6 +193,8 @@ impl FilesTarget {
         FilesTarget {
             files,
             order: FileOrder::default(),
+            open: 0,
+            parts_anew: 0,
             overwrite: Overwrite::default(),
             lay_out: LayOut::default(),
             reserve: Reserve::default(),

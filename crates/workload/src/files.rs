@@ -163,6 +163,34 @@ mod tests {
         assert_eq!(drawn, expected[..6]);
     }
 
+    /// As fio 3.33 has it: the next file is begun when one is done.
+    #[test]
+    fn no_more_files_than_may_be_open_are_in_use() {
+        let limited = |sizes: &[u64], order, open| {
+            let mut task = task(sizes, order, Access::Sequential);
+            let Target::Files(target) = &mut task.target else { panic!("{task:?}") };
+            target.open = open;
+            task
+        };
+        let files =
+            |task: &FileTask, count| draw(task, 0, count).into_iter().map(|op| op.0).collect::<Vec<_>>();
+        let equal = [8192; 4];
+        assert_eq!(files(&limited(&equal, FileOrder::RoundRobin(1), 2), 8), [0, 1, 0, 1, 2, 3, 2, 3]);
+        assert_eq!(files(&limited(&equal, FileOrder::RoundRobin(1), 3), 8), [0, 1, 2, 0, 1, 2, 3, 3]);
+        assert_eq!(files(&limited(&equal, FileOrder::RoundRobin(1), 1), 9), [0, 0, 1, 1, 2, 2, 3, 3, 0]);
+        let unequal = [4096, 16384, 8192, 4096];
+        assert_eq!(files(&limited(&unequal, FileOrder::RoundRobin(1), 2), 8), [0, 1, 2, 1, 2, 1, 3, 1]);
+        assert_eq!(files(&limited(&unequal, FileOrder::RoundRobin(2), 2), 8), [0, 1, 1, 2, 2, 1, 1, 3]);
+        let random = files(&limited(&[BLOCK * 20; 9], FileOrder::Random(1), 3), 180);
+        let mut left = [20; 9];
+        for (at, file) in random.iter().enumerate() {
+            left[*file] -= 1;
+            assert!(left.iter().filter(|left| (1..20).contains(*left)).count() <= 3, "{at}: {left:?}");
+        }
+        assert_eq!(left, [0; 9], "a round");
+        assert!(random[..20].iter().collect::<BTreeSet<_>>().len() > 1);
+    }
+
     #[test]
     fn a_file_is_done_when_its_last_hole_is_passed() {
         let hole = Access::SequentialSkip { hole: Bytes(4096) };

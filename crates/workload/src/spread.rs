@@ -20,7 +20,11 @@ pub(crate) struct Spread<P> {
     /// Whether files are done with in a round.
     rounds: bool,
     /// Files that are not.
-    open: usize,
+    left: usize,
+    /// Files that may be in use at the same time.
+    window: usize,
+    /// Files that are in use: begun, and not done with.
+    in_use: usize,
     /// The file that operations go to now.
     current: usize,
     /// Operations that are left to go to it.
@@ -36,6 +40,8 @@ struct Part<P> {
     round: u64,
     /// What is left of it.
     left: u64,
+    /// It was begun in this round.
+    begun: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -56,7 +62,7 @@ impl<P> Spread<P> {
         let Target::Files(target) = &task.target else { return None };
         let rounds = files::each(task, |alone| share::round(alone, worker));
         let parts = files::file_starts(task).into_iter().zip(places).zip(rounds);
-        let part = |((start, places), round)| Part { start, places, round, left: 0 };
+        let part = |((start, places), round)| Part { start, places, round, left: 0, begun: false };
         let files: Vec<_> = parts.map(part).collect();
         let count = files.len() as u64;
         let generator = generator(task.seed, worker, Purpose::Files);
@@ -76,7 +82,8 @@ impl<P> Spread<P> {
             Picker::Zipf(..) | Picker::Pareto(..) | Picker::Normal(..) => false,
         };
         let current = files.len().checked_sub(1)?;
-        Some(Spread { files, picker, rounds, open: 0, current, run: 0 })
+        let window = if target.open == 0 { files.len() } else { target.open as usize };
+        Some(Spread { files, picker, rounds, left: 0, window, in_use: 0, current, run: 0 })
     }
 
     /// The next operation, which `next` takes from the places of its file.
@@ -90,7 +97,7 @@ impl<P> Spread<P> {
         if self.rounds {
             part.left = part.left.saturating_sub(u64::from(op.length));
             if part.left == 0 {
-                self.open -= 1;
+                (self.left, self.in_use) = (self.left - 1, self.in_use - 1);
                 self.run = 0;
             }
         }
@@ -99,9 +106,9 @@ impl<P> Spread<P> {
 
     fn move_on(&mut self) {
         let count = self.files.len();
-        if self.rounds && self.open == 0 {
-            self.files.iter_mut().for_each(|part| part.left = part.round.max(1));
-            (self.open, self.current) = (count, count - 1);
+        if self.rounds && self.left == 0 {
+            self.files.iter_mut().for_each(|part| (part.left, part.begun) = (part.round.max(1), false));
+            (self.left, self.in_use, self.current) = (count, 0, count - 1);
         }
         let after = |file: usize| if file + 1 < count { file + 1 } else { 0 };
         let (next, run) = match &mut self.picker {
@@ -113,8 +120,19 @@ impl<P> Spread<P> {
             Picker::Normal(law, generator) => (law.block(generator) as usize, 1),
         };
         (self.current, self.run) = (next.min(count - 1), run);
-        while self.rounds && self.files[self.current].left == 0 {
+        while self.rounds && !self.is_available(self.current) {
             self.current = after(self.current);
         }
+        let part = &mut self.files[self.current];
+        if self.rounds && !part.begun {
+            part.begun = true;
+            self.in_use += 1;
+        }
+    }
+
+    /// Whether there is something to do in a file, and it is in use or may be begun.
+    fn is_available(&self, file: usize) -> bool {
+        let part = &self.files[file];
+        part.left > 0 && (part.begun || self.in_use < self.window)
     }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use iolite_model::Usage;
+
 use super::Backend;
 use super::Completions;
 use super::Op;
@@ -54,6 +56,10 @@ impl Backend for Invalidating {
 
     fn buffer(&mut self, slot: u32) -> &mut [u8] {
         self.inner.buffer(slot)
+    }
+
+    fn finish(&mut self) -> Usage {
+        self.inner.finish()
     }
 
     fn blocks(&self) -> bool {

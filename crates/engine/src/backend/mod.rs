@@ -2,6 +2,7 @@
 
 mod batched_reaping;
 mod busy;
+mod emptying;
 mod files;
 mod handover;
 mod invalidating;
@@ -29,6 +30,7 @@ use iolite_sys::file;
 use iolite_sys::trim::Trim;
 
 pub use busy::Busy;
+pub(crate) use emptying::Emptying;
 pub use files::{FileSpan, Files};
 pub(crate) use invalidating::Invalidating;
 pub use libaio::Libaio;
@@ -149,6 +151,9 @@ pub trait Backend {
     /// Gives reads and writes that are submitted from now on this I/O priority, packed as the kernel has it; 0 for the thread's
     /// own. For back ends that say so; the others do all by the thread's.
     fn prioritize(&mut self, _priority: u16) {}
+
+    /// Whether what is submitted from now on verifies what was written, and is no part of the work.
+    fn verifies(&mut self, _on: bool) {}
 
     /// The buffer of a slot that has no operation in flight; empty while it has.
     fn buffer(&mut self, slot: u32) -> &mut [u8];

@@ -177,9 +177,33 @@ fn a_full_file_system_ends_what_is_to_fill_it() {
         let outcome = place.run(&failing).unwrap();
         assert!(outcome.errors.iter().any(|tally| tally.class == ErrorClass::Space), "{:?}", outcome.errors);
     }
+    // What is to be read is laid out before, as far as it fits, and only that is worked on.
+    for size in [0, 2 << 20] {
+        let mut place = Fixture::at(small.0.path(), None);
+        let target = FilesTarget {
+            overwrite: Overwrite::Anything,
+            remove: true,
+            ..FilesTarget::of(vec![place.named("f", size)])
+        };
+        let end = if size == 0 {
+            Stop { loops: Some(1), ..Stop::default() }
+        } else {
+            Stop { bytes: Some(Bytes(size)), ..Stop::default() }
+        };
+        let mixed = FileTask {
+            block: Bytes(65536),
+            stop: Stop { full: true, ..end },
+            ..task(target, Mix::ReadPercent(50))
+        };
+        let outcome = place.run(&mixed).unwrap();
+        assert_eq!((&outcome.ending, outcome.errors.as_slice()), (&Ending::Completed, [].as_slice()));
+        let (reads, writes) = (done(&outcome, OpKind::Read), done(&outcome, OpKind::Write));
+        assert_eq!(reads + writes, 16, "{size}: {reads} reads, {writes} writes");
+        assert!(reads > 0 && writes > 0);
+    }
     let reading = FileTask {
         stop: Stop { full: true, ..Stop::default() },
         ..task(FilesTarget::of(Vec::new()), Mix::Read)
     };
-    assert!(Fixture::new().refused(&reading).contains("only writes"));
+    assert!(Fixture::new().refused(&reading).contains("a task that writes"));
 }

@@ -91,11 +91,21 @@ fn target() -> impl Strategy<Value = Target> {
     ];
     let lay_out = prop::sample::select(vec![LayOut::Never, LayOut::Needed, LayOut::Always, LayOut::Grow]);
     let file = (path(), bytes(), bytes()).prop_map(|(path, offset, size)| NamedFile { path, offset, size });
-    let files = (prop::collection::vec(file, 1..4), order, overwrite.clone(), lay_out, any::<bool>())
-        .prop_map(|(files, order, overwrite, lay_out, remove)| {
-            let reserve = Reserve::KeepSize;
-            Target::Files(FilesTarget { files, order, overwrite, lay_out, reserve, remove })
-        });
+    let files =
+        (prop::collection::vec(file, 1..4), order, overwrite.clone(), lay_out, any::<(bool, u32, u32)>())
+            .prop_map(|(files, order, overwrite, lay_out, (remove, open, parts_anew))| {
+                let reserve = Reserve::KeepSize;
+                Target::Files(FilesTarget {
+                    files,
+                    order,
+                    open,
+                    parts_anew,
+                    overwrite,
+                    lay_out,
+                    reserve,
+                    remove,
+                })
+            });
     prop_oneof![
         bytes().prop_map(|size| Target::Null { size }),
         (path(), bytes(), any::<bool>(), any::<bool>()).prop_map(|(name, size, create, per_worker)| {

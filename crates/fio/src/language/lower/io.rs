@@ -7,7 +7,7 @@ use iolite_model::{
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
-use crate::language::options::files::{can_fill, lay_out, reserve};
+use crate::language::options::files::{can_fill, fills, lay_out, reserve};
 use crate::language::options::io::{Direction, access};
 use crate::language::options::zones::{ZoneMode, zoned};
 use crate::language::options::{extents, sizes};
@@ -29,8 +29,8 @@ pub(super) fn task(spec: &Spec, place: ThreadIndex) -> Result<FileTask> {
         BackendKind::Busy(_) => Vec::new(),
         _ => extents::extents(spec, place, sizes::smallest(spec, mix))?,
     };
-    if spec.files.fill {
-        can_fill(mix, &access, &files)?;
+    if fills(spec) {
+        can_fill(&access, &files)?;
     }
     let mut task = FileTask {
         name: spec.job.name.clone(),
@@ -152,10 +152,12 @@ fn target(spec: &Spec, backend: BackendKind, mix: Mix, files: Vec<NamedFile>) ->
     }
     Ok(Target::Files(FilesTarget {
         order: if files.len() > 1 { spec.files.order } else { FileOrder::default() },
+        open: if files.len() > 1 { spec.files.open.unwrap_or(0) } else { 0 },
+        parts_anew: if spec.files.remove_each && !spec.job.goes_on() { spec.job.loops } else { 0 },
         overwrite: Overwrite::Anything,
         lay_out: lay_out(spec, mix, &files),
         reserve: reserve(spec, backend, mix),
-        remove: spec.files.remove || spec.files.remove_each,
+        remove: spec.files.remove,
         files,
     }))
 }

@@ -12,6 +12,7 @@ pub(crate) mod paths;
 use super::entry::{count, opt, put};
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
+use crate::language::options::io::Direction;
 use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{Thread, ThreadIndex};
 use crate::language::value::OptionValue;
@@ -162,25 +163,23 @@ pub(crate) fn lay_out(spec: &Spec, mix: Mix, files: &[NamedFile]) -> LayOut {
     };
     match spec.files.overwrite && mix.writes() {
         _ if !spec.files.create => LayOut::Never,
-        _ if spec.files.fill => LayOut::Grow,
+        _ if fills(spec) && !mix.reads() => LayOut::Grow,
         // What is large enough is left as it is.
         true if !files.iter().all(is_there) => LayOut::Always,
         _ => LayOut::Needed,
     }
 }
 
+/// Whether work goes on until there is no space left: that of reads or trims alone does not.
+pub(crate) fn fills(spec: &Spec) -> bool {
+    spec.files.fill && !matches!(spec.io.direction, Direction::Read | Direction::Trim)
+}
+
 /// Whether work can go on until there is no space left.
 ///
 /// # Errors
 /// It can not.
-pub(crate) fn can_fill(mix: Mix, access: &Access, files: &[NamedFile]) -> Result {
-    if mix != Mix::Write {
-        return Err(OptionError::refused(
-            "what is there is filled by writes",
-            "use rw=write, and read in a job after it",
-        )
-        .at("fill_device"));
-    }
+pub(crate) fn can_fill(access: &Access, files: &[NamedFile]) -> Result {
     if !access.is_sequential() && files.iter().any(|file| file.size.0 == 0) {
         return Err(OptionError::refused(
             "random offsets need to know how large the file is to be",
@@ -374,7 +373,9 @@ pub const OPTIONS: &[Opt] = &[
     opt("openfiles", &[], COUNT, "", "Number of files open at the same time.", |s, g| {
         put(&mut s.files.open, count(g, 0, u32::MAX).map(Some))
     })
-    .differs("all files are open all the time"),
+    .bounded(
+        "it limits how many files are used at the same time, where a job goes through each of them; all of them are open all the time",
+    ),
     opt(
         "file_service_type",
         &[],
@@ -392,8 +393,8 @@ pub const OPTIONS: &[Opt] = &[
         &["fill_fs"],
         Form::Flag,
         "0",
-        "Writes until the device is full, which is not an error, or until size is written. Files are not preallocated. For \
-         rw=write; with size also for randwrite.",
+        "Writes until the device is full, which is not an error, or until size is written. Files are not preallocated. \
+         Random offsets need a size. Files of a job that also reads are laid out before it, as far as they fit.",
         |s, g| put(&mut s.files.fill, g.flag()),
     ),
     opt(
@@ -533,8 +534,8 @@ pub const OPTIONS: &[Opt] = &[
     opt("unlink", &[], Form::Flag, "0", "The files are removed at the end.", |s, g| {
         put(&mut s.files.remove, g.flag())
     }),
-    opt("unlink_each_loop", &[], Form::Flag, "0", "The files are removed after each loop.", |s, g| {
+    opt("unlink_each_loop", &[], Form::Flag, "0", "The files are removed before each further loop; those of the last loop are kept.", |s, g| {
         put(&mut s.files.remove_each, g.flag())
     })
-    .differs("files are removed only after the last loop"),
+    .bounded("the files are emptied between loops, instead of being removed and created again"),
 ];

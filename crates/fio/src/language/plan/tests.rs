@@ -247,10 +247,13 @@ fn differences_are_reported_where_they_matter() {
             .map(|note| note.split(": ").next().unwrap().to_owned())
             .collect::<Vec<_>>()
     };
-    assert_eq!(notes("openfiles=1\nunlink_each_loop\n"), ["openfiles", "unlink_each_loop"]);
+    assert_eq!(
+        notes("write_barrier=2\nbuffer_compress_chunk=1k\n"),
+        ["write_barrier", "buffer_compress_chunk"]
+    );
     // At its default an option asks for nothing; the last value counts.
-    assert_eq!(notes("unlink_each_loop=0\nscramble_buffers=1\ndedupe_percentage=0\n"), [""; 0]);
-    assert_eq!(notes("unlink_each_loop=1\nunlink_each_loop=0\n"), [""; 0]);
+    assert_eq!(notes("write_barrier=0\nscramble_buffers=1\ndedupe_percentage=0\n"), [""; 0]);
+    assert_eq!(notes("write_barrier=1\nwrite_barrier=0\n"), [""; 0]);
     assert_eq!(notes("clocksource=cpu\nmem=mmap\nverify_dump=1\n"), [""; 0], "these change no result");
     let long = planned(&format!("{NULL}[a]\nioengine=psync\niodepth_batch=4\nrw=write\n")).unwrap();
     let note = long.threads[0].notes.first().unwrap();

@@ -7,8 +7,6 @@ fn what_does_not_go_together_is_refused() {
     for (settings, part) in [
         (&[("size", "1000")][..], "has 1000 bytes"),
         (&[("size", "0"), ("filesize", "2k"), ("nrfiles", "2")], "2048 bytes"),
-        (&[("fill_fs", "1")], "use rw=write"),
-        (&[("fill_fs", "1"), ("rw", "rw")], "use rw=write"),
         (&[("fill_fs", "1"), ("rw", "randwrite"), ("size", "0")], "specify size"),
         (&[("direct", "1"), ("bs", "1000")], "multiples of 512"),
         (&[("direct", "1"), ("rw", "randread"), ("blockalign", "100")], "multiples of 512"),
