@@ -47,6 +47,8 @@ struct Media {
     reads: Vec<u64>,
     /// The write of this number fails after half of it.
     fails: Option<usize>,
+    /// So many zones may hold some data without being full.
+    max_active: Option<u32>,
 }
 
 /// A device of eight zones of 64 KiB, of which 48 KiB hold data.
@@ -94,6 +96,7 @@ impl ZoneDevice for Device {
                 capacity: if conventional { ZONE } else { CAPACITY },
                 write_pointer: start + if conventional { ZONE } else { written },
                 kind: if conventional { ZoneKind::Conventional } else { ZoneKind::Sequential },
+                active: !conventional && (1..CAPACITY).contains(&written),
             }
         };
         Ok((from.div_ceil(ZONE)..to.div_ceil(ZONE).min(ZONES)).map(zone).collect())
@@ -118,6 +121,10 @@ impl ZoneDevice for Device {
     fn max_open(&self) -> Option<u32> {
         Some(6)
     }
+
+    fn max_active(&self) -> Option<u32> {
+        self.media().max_active
+    }
 }
 
 /// A back end that does what was submitted in the order that it gets back, the last first.
@@ -138,7 +145,9 @@ impl Shuffled {
         match op.io {
             IoOp::Write if free => media.writes.push((zone, within)),
             IoOp::Write => {
-                if media.written[zone as usize] != within || within + length > CAPACITY {
+                let active = media.written.iter().filter(|written| (1..CAPACITY).contains(*written)).count();
+                let too_many = within == 0 && media.max_active.is_some_and(|max| active >= max as usize);
+                if media.written[zone as usize] != within || within + length > CAPACITY || too_many {
                     media.refused += 1;
                     return Err(EIO);
                 }
@@ -232,6 +241,57 @@ fn random_writes_of_many_workers_are_all_at_write_pointers() {
         assert!(used.len() == ZONES as usize || max_open == 1, "{used:?}");
         assert!(media.resets.iter().sum::<u64>() > 0, "2000 blocks do not fit without resets");
     }
+}
+
+/// Zones that hold some data before, in the region or not, count against what the device lets be active; those in the region are written
+/// like others, first of all.
+#[test]
+fn zones_that_are_open_before_count() {
+    let before = [0, 5, 0, 3, 0, 0, 0, 7].map(|blocks| blocks * BLOCK);
+    for (access, zones, max_active, max_open, workers) in [
+        (Access::Random, ZONES, 3, 0, 1),
+        (Access::Random, ZONES, 3, 0, 4),
+        (Access::Random, ZONES, 4, 1, 3),
+        (Access::Random, 4, 3, 0, 4),
+        (Access::Sequential, ZONES, 3, 0, 1),
+        (Access::Sequential, ZONES, 4, 2, 1),
+        (Access::Sequential, 4, 3, 0, 1),
+    ] {
+        let device = Device::new();
+        (device.media().written, device.media().max_active) = (before.to_vec(), Some(max_active));
+        let zoned = Zoned { max_open, ..Zoned::default() };
+        let mut task = task(Mix::Write, access, blocks(400), zoned);
+        task.target = Target::Null { size: Bytes(zones * ZONE) };
+        (task.workers, task.concurrency) = (workers, 2 * workers);
+        let outcome = device.run(&task).unwrap();
+        let what = format!("{:?}, {zones} zones, {max_active} active, {max_open} open", task.access);
+        succeeds(&outcome);
+        let media = device.media();
+        assert_eq!((media.refused, media.writes.len()), (0, 400), "{what}");
+        assert!(media.open <= max_active as usize, "{what}: {} open", media.open);
+        if zones < ZONES {
+            assert_eq!(media.written[7], 7 * BLOCK, "{what}: not in the region");
+        }
+        // Three are open already: until one is full no other is begun.
+        if task.access == Access::Random && zones == ZONES {
+            let full = media.writes.iter().position(|(_, within)| *within + BLOCK == CAPACITY).unwrap();
+            let first: BTreeSet<u64> = media.writes[..full].iter().map(|(zone, _)| *zone).collect();
+            assert!(first.is_subset(&BTreeSet::from([1, 3, 7])), "{what}: {first:?}");
+        }
+    }
+}
+
+#[test]
+fn a_device_whose_zones_are_all_open_elsewhere_is_refused() {
+    let device = Device::new();
+    device.media().written[6..].fill(BLOCK);
+    device.media().max_active = Some(2);
+    let mut task = task(Mix::Write, Access::Random, blocks(10), Zoned::default());
+    task.target = Target::Null { size: Bytes(4 * ZONE) };
+    let refused = device.run(&task).unwrap_err().to_string();
+    assert!(refused.contains("2 zones") && refused.contains("blkzone"), "{refused}");
+    // Who only reads needs none.
+    succeeds(&device.run(&FileTask { mix: Mix::Read, ..task }).unwrap());
 }
 
 #[test]

@@ -89,6 +89,8 @@ pub struct Zone {
     pub write_pointer: u64,
     /// How it may be written.
     pub kind: ZoneKind,
+    /// It is open or closed, and takes one of the zones that the device lets be active.
+    pub active: bool,
 }
 
 impl Zone {
@@ -110,7 +112,9 @@ impl Zone {
             () if conventional => ZoneKind::Conventional,
             () => ZoneKind::Sequential,
         };
-        Zone { start, length, capacity, write_pointer, kind }
+        // Implicitly open, explicitly open, closed.
+        let active = !conventional && matches!(raw.condition, 2..=4);
+        Zone { start, length, capacity, write_pointer, kind, active }
     }
 }
 
@@ -186,13 +190,18 @@ pub fn finish(file: &File, start: u64, length: u64) -> io::Result<()> {
 
 /// Number of zones that a device lets be open, or active (open or closed), at once: the smaller limit; `None` for no limit.
 pub fn max_open(file: &File) -> Option<u32> {
+    [limit(file, "max_open_zones"), max_active(file)].into_iter().flatten().min()
+}
+
+/// Number of zones that a device lets be active (open or closed) at once; `None` for no limit.
+pub fn max_active(file: &File) -> Option<u32> {
+    limit(file, "max_active_zones")
+}
+
+fn limit(file: &File, name: &str) -> Option<u32> {
     let number = device::device_number(file).ok()??;
-    let limit = |name: &str| device::queue(number, name).and_then(|limit| u32::try_from(limit).ok());
-    [limit("max_open_zones"), limit("max_active_zones")]
-        .into_iter()
-        .flatten()
-        .filter(|limit| *limit > 0)
-        .min()
+    let limit = device::queue(number, name).and_then(|limit| u32::try_from(limit).ok());
+    limit.filter(|limit| *limit > 0)
 }
 
 #[cfg(test)]
@@ -226,11 +235,12 @@ mod tests {
             capacity: 6144,
             write_pointer: 5120,
             kind: ZoneKind::Sequential,
+            active: true,
         };
         assert_eq!(Zone::of(&raw, true), open);
         assert_eq!(Zone::of(&raw, false), Zone { capacity: 8192, ..open });
         let full = RawZone { condition: 14, write_pointer: u64::MAX, ..raw };
-        assert_eq!(Zone::of(&full, true), Zone { write_pointer: 10_240, ..open });
+        assert_eq!(Zone::of(&full, true), Zone { write_pointer: 10_240, active: false, ..open });
         assert_eq!(Zone::of(&RawZone { condition: 15, ..raw }, true).kind, ZoneKind::Unusable);
         let conventional = Zone::of(&RawZone { kind: 1, condition: 0, ..raw }, true);
         assert_eq!((conventional.kind, conventional.write_pointer), (ZoneKind::Conventional, 12_288));
@@ -243,7 +253,7 @@ mod tests {
         assert!(report(&file, 0, 4096).is_err() && reset(&file, 0, 4096).is_err());
         if let Some(device) = crate::testing::LoopDevice::new(8 << 20) {
             assert_eq!(zone_size(&device.open()).unwrap(), None);
-            assert_eq!(max_open(&device.open()), None);
+            assert_eq!((max_open(&device.open()), max_active(&device.open())), (None, None));
         }
     }
 

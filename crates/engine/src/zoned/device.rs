@@ -32,6 +32,11 @@ pub trait ZoneDevice: fmt::Debug + Send + Sync {
 
     /// Number of zones that may be open at once; `None` for no limit.
     fn max_open(&self) -> Option<u32>;
+
+    /// Number of zones that may hold some data without being full (or be open) at once, whoever has written it; `None` for no limit.
+    fn max_active(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// A zoned block device of the kernel.
@@ -53,6 +58,10 @@ impl ZoneDevice for KernelZones {
 
     fn max_open(&self) -> Option<u32> {
         zoned::max_open(&self.0)
+    }
+
+    fn max_active(&self) -> Option<u32> {
+        zoned::max_active(&self.0)
     }
 }
 
@@ -80,7 +89,7 @@ impl ZoneDevice for AssumedZones {
             let start = number * size;
             let length = size.min(self.whole - start);
             let (capacity, kind) = (capacity.min(length), ZoneKind::Sequential);
-            Zone { start, length, capacity, write_pointer: start, kind }
+            Zone { start, length, capacity, write_pointer: start, kind, active: false }
         };
         Ok(zones.map(zone).collect())
     }

@@ -121,13 +121,23 @@ impl ZonesOfTask {
         }
         let failed = |source| EngineError::Zones { task: task.name.clone(), source };
         let end = offset.saturating_add(size);
-        let mut table = ZoneTable::new(device, zone, (0, end)).map_err(failed)?;
+        // Zones behind the region count as well.
+        let mut table = ZoneTable::new(device, zone, (0, u64::MAX)).map_err(failed)?;
         table.limit(given.or(own));
-        if table.within(offset, end).is_empty() {
+        let region = table.within(offset, end);
+        if region.is_empty() {
             return refuse(format!(
                 "no zone of {} lies within its region of {} from byte {offset} on: make it larger, or the zones smaller",
                 Bytes(zone),
                 Bytes(size)
+            ));
+        }
+        if changes(task.mix)
+            && let Err(outside) = table.claim(region)
+        {
+            return refuse(format!(
+                "{outside} zones of the device outside its region are open or closed, as many as it lets be active, so that no other can \
+                 be written: finish or reset them with blkzone(8)"
             ));
         }
         Ok(ZonesOfTask { table: Arc::new(Mutex::new(table)), identity, real, span: (offset, end), terms })

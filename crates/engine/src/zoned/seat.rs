@@ -168,7 +168,7 @@ impl ZoneSeat {
                 }
                 Some(state)
                     if state.is_open()
-                        || table.may_open(self.number, self.order.terms.max_open_per_worker) =>
+                        || table.may_open(index, self.number, self.order.terms.max_open_per_worker) =>
                 {
                     return self.write_to(table, index, state, planned);
                 }

@@ -20,6 +20,8 @@ pub(super) struct ZoneState {
     pub(super) busy: bool,
     /// The seat that opened it, while it is open.
     opened_by: Option<u64>,
+    /// It was active before, lies in a task's region, and no seat has opened it.
+    left_over: bool,
 }
 
 impl ZoneState {
@@ -53,6 +55,12 @@ pub(crate) struct ZoneTable {
     zones: Vec<ZoneState>,
     /// Maximum number of zones that are open at once.
     max_open: Option<u32>,
+    /// Maximum number of zones of the device that are active at once.
+    max_active: Option<u32>,
+    /// Zones that are.
+    active: u32,
+    /// Zones that were active before in the tasks' regions, and that no seat has opened.
+    left_over: u32,
     /// Open zones by the seat that opened them.
     open: BTreeMap<u64, u32>,
     /// Seats that wait until they may open a zone, in order: whoever fills a zone does not get the next turn before them.
@@ -75,11 +83,15 @@ impl ZoneTable {
         let zones: Vec<ZoneState> = device
             .report(from, to)?
             .into_iter()
-            .map(|zone| ZoneState { zone, busy: false, opened_by: None })
+            .map(|zone| ZoneState { zone, busy: false, opened_by: None, left_over: false })
             .collect();
         let origin = zones.first().map_or(0, |first| first.zone.start);
         let (open, waiting) = (BTreeMap::new(), VecDeque::new());
+        let active = zones.iter().filter(|state| state.zone.active).count() as u32;
         Ok(ZoneTable {
+            max_active: device.max_active(),
+            active,
+            left_over: 0,
             device,
             size: size.max(1),
             origin,
@@ -101,10 +113,32 @@ impl ZoneTable {
         self.size
     }
 
-    /// Takes over the zones of another table of the same device that lie behind these, and its limit.
+    /// Takes over the regions of another table of the same device, and its limit. Nobody has a seat at either yet.
     pub(super) fn join(&mut self, other: &ZoneTable) {
-        self.zones.extend(other.zones.iter().skip(self.zones.len()));
+        let mine = self.zones.len();
+        self.zones.extend(other.zones.iter().skip(mine));
+        for (mine, other) in self.zones.iter_mut().zip(&other.zones) {
+            mine.left_over |= other.left_over;
+        }
+        let count =
+            |which: fn(&ZoneState) -> bool| self.zones.iter().filter(|state| which(state)).count() as u32;
+        (self.active, self.left_over) = (count(|state| state.zone.active), count(|state| state.left_over));
         self.limit(other.max_open);
+    }
+
+    /// A task is going to write in these zones: those that are active already count as open, for whoever writes there.
+    ///
+    /// # Errors
+    /// How many zones outside of them are active, where the device lets no more be so: nothing can be written.
+    pub(super) fn claim(&mut self, region: Range<usize>) -> Result<(), u32> {
+        for state in &mut self.zones[region] {
+            if state.zone.active && !state.left_over {
+                state.left_over = true;
+                self.left_over += 1;
+            }
+        }
+        let outside = self.active - self.left_over;
+        if self.max_active.is_some_and(|max| outside >= max) { Err(outside) } else { Ok(()) }
     }
 
     /// The zones that lie within a range of bytes as a whole.
@@ -136,18 +170,29 @@ impl ZoneTable {
         self.seats
     }
 
-    /// Whether a seat may open one more zone; if not because of the others, it is in the queue from now on.
-    pub(super) fn may_open(&mut self, seat: u64, per_seat: u32) -> bool {
+    /// Whether a seat may open a zone; if not because of the others, it is in the queue from now on.
+    pub(super) fn may_open(&mut self, index: usize, seat: u64, per_seat: u32) -> bool {
         if per_seat > 0 && self.open.get(&seat).is_some_and(|own| *own >= per_seat) {
             return false;
         }
-        let Some(max) = self.max_open else { return true };
+        if self.max_open.is_none() && self.max_active.is_none() {
+            return true;
+        }
         let first = self.waiting.front().is_none_or(|first| *first == seat);
-        let may = first && self.open.values().sum::<u32>() < max;
+        let may = first && self.has_room_for(index);
         if !may && !self.waiting.contains(&seat) {
             self.waiting.push_back(seat);
         }
         may
+    }
+
+    /// Whether one more zone may be open, and active unless this one is so already.
+    fn has_room_for(&self, index: usize) -> bool {
+        let was_active = self.zones.get(index).is_some_and(|state| state.left_over);
+        // One that was open before takes its own place.
+        let others = self.open.values().sum::<u32>() + if was_active { 0 } else { self.left_over };
+        let below = |count: u32, max: Option<u32>| max.is_none_or(|max| count < max);
+        below(others, self.max_open) && (was_active || below(self.active, self.max_active))
     }
 
     /// A write of a seat to a zone is about to be issued.
@@ -159,6 +204,8 @@ impl ZoneTable {
             state.opened_by = Some(seat);
             *self.open.entry(seat).or_default() += 1;
         }
+        self.left_over -= u32::from(std::mem::take(&mut state.left_over));
+        self.active += u32::from(!std::mem::replace(&mut state.zone.active, true));
     }
 
     /// A reset of a zone is about to be issued.
@@ -214,6 +261,9 @@ impl ZoneTable {
     }
 
     fn close(&mut self, index: usize) {
+        let state = &mut self.zones[index];
+        self.left_over -= u32::from(std::mem::take(&mut state.left_over));
+        self.active -= u32::from(std::mem::take(&mut state.zone.active));
         if let Some(seat) = self.zones[index].opened_by.take()
             && let Some(own) = self.open.get_mut(&seat)
         {
@@ -231,13 +281,14 @@ impl ZoneTable {
         }
     }
 
-    /// Finishes a zone whose seat was given up, where the first one that waits has no other to open: it may be one that nobody is
-    /// going to fill.
+    /// Finishes a zone whose seat was given up, or that was open before, where the first one that waits has no other to open: it may
+    /// be one that nobody is going to fill.
     pub(super) fn finish_abandoned(&mut self, seat: u64) -> io::Result<()> {
         if self.waiting.front() != Some(&seat) {
             return Ok(());
         }
-        let abandoned = |state: &ZoneState| state.opened_by == Some(NOBODY) && !state.busy;
+        let abandoned =
+            |state: &ZoneState| (state.opened_by == Some(NOBODY) || state.left_over) && !state.busy;
         match self.zones.iter().position(abandoned) {
             Some(index) => self.finish(index),
             None => Ok(()),
