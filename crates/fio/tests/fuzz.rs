@@ -108,10 +108,13 @@ fn outline(document: &Document) -> Vec<Outline> {
     document.sections.iter().map(|section| (section.name.clone(), settings(section))).collect()
 }
 
+/// A problem says where it is, what it is and what to do about it.
 fn placed(problem: &Problem, in_file: bool) {
     let origin = &problem.origin;
     assert!(origin.line > 0 && origin.column > 0 && !problem.cause.to_string().is_empty(), "{problem:?}");
     assert!(!in_file || origin.file.is_some(), "{problem:?}");
+    let (text, remedy) = (problem.to_string(), problem.remedy());
+    assert!(remedy.len() > 3 && text.contains(remedy), "without a remedy: {problem:?}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn run_into(command: &str, output: &Path) -> anyhow::Result<()> {
 pub(super) fn run(command: &str, shell: &mut Command) -> anyhow::Result<()> {
     match shell.arg("-c").arg(command).status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => anyhow::bail!("`{command}` failed: {status}"),
-        Err(error) => anyhow::bail!("cannot run `{command}`: {error}"),
+        Ok(status) => anyhow::bail!("`{command}` failed: {status}; run it in a shell to see why"),
+        Err(error) => anyhow::bail!("cannot run `{command}` by /bin/sh: {error}; check that there is one"),
     }
 }

@@ -75,10 +75,8 @@ impl FioState {
     /// It can't be read, or is not one of version 3.
     pub(crate) fn load(path: &Path) -> Result<FioState, EngineError> {
         let bytes = read(path).map_err(|source| failed("read", path, source))?;
-        FioState::parse(&bytes).ok_or_else(|| {
-            let reason = "it is not a verification state of fio 3.33 (version 3), or damaged";
-            failed("read", path, io::Error::new(io::ErrorKind::InvalidData, reason))
-        })
+        FioState::parse(&bytes)
+            .ok_or_else(|| failed("read", path, io::Error::new(io::ErrorKind::InvalidData, why_not(&bytes))))
     }
 
     /// Saves the state. It replaces another state, and nothing else.
@@ -153,6 +151,20 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     std::fs::read(path)
 }
 
+/// Why these bytes are not a state that is read, and what to do about it.
+fn why_not(bytes: &[u8]) -> String {
+    let version = bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+    match version.filter(|version| (1..256).contains(version) && *version != VERSION) {
+        Some(version) => format!(
+            "it is a verification state of version {version}, and only version {VERSION} (of fio 3.33) is read: save it again with \
+             this program or fio 3.33, or verify without verify_state_load"
+        ),
+        None => "it is not a verification state of fio 3.33 (version 3), or damaged: save it again, or verify without \
+                 verify_state_load"
+            .into(),
+    }
+}
+
 fn failed(action: &'static str, path: &Path, source: io::Error) -> EngineError {
     EngineError::State { action, path: path.to_owned(), source }
 }
@@ -213,5 +225,9 @@ mod tests {
         std::fs::write(&path, "text").unwrap();
         assert!(state().save(&path).unwrap_err().to_string().contains("exists"));
         assert!(FioState::load(&path).unwrap_err().to_string().contains("version 3"));
+        // fio 3.42's.
+        std::fs::write(&path, [7u64.to_le_bytes(), 0u64.to_le_bytes()].concat()).unwrap();
+        let refused = FioState::load(&path).unwrap_err().to_string();
+        assert!(refused.contains("version 7") && refused.contains("fio 3.33"), "{refused}");
     }
 }

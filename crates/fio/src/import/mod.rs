@@ -45,7 +45,10 @@ pub enum ImportError {
         file: String,
     },
     /// A line is none of a log.
-    #[error("{file}, line {line}: not in the format of fio's logs, `milliseconds, value, direction, ...`")]
+    #[error(
+        "{file}, line {line}: not in the format of fio's logs, `milliseconds, value, direction, ...`; write the log again, or leave it \
+         out"
+    )]
     Line {
         /// The file.
         file: String,

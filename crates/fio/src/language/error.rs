@@ -16,18 +16,18 @@ pub(crate) type Result<T = (), E = OptionError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 pub enum OptionError {
     /// The option stands without a value.
-    #[error("it needs a value")]
+    #[error("it needs a value: {}", self.remedy())]
     NoValue,
     /// The value is not of the form that the option takes.
-    #[error("{text} is not {}", with_article(expected))]
+    #[error("{text} is not {}: {}", with_article(expected), self.remedy())]
     Malformed {
         /// The value, or the part of it that is wrong, quoted.
         text: String,
-        /// What is expected, with a remedy where the form alone does not say it.
+        /// What is expected.
         expected: Text,
     },
     /// The value is a word that the option does not know.
-    #[error("{text} is none of {expected}")]
+    #[error("{text} is none of {expected}: {}", self.remedy())]
     UnknownWord {
         /// The word, quoted.
         text: String,
@@ -35,7 +35,7 @@ pub enum OptionError {
         expected: String,
     },
     /// The number is too small or too large.
-    #[error("`{text}` is out of its range, {min} to {max}")]
+    #[error("`{text}` is out of its range, {min} to {max}: {}", self.remedy())]
     OutOfRange {
         /// The number as written.
         text: String,
@@ -45,7 +45,7 @@ pub enum OptionError {
         max: String,
     },
     /// The list is too long.
-    #[error("it has {count} {items}: {max} are the most")]
+    #[error("it has {count} {items}, and {max} are the most: {}", self.remedy())]
     TooMany {
         /// Its length.
         count: usize,
@@ -71,7 +71,7 @@ pub enum OptionError {
         remedy: Text,
     },
     /// A file that the option names can't be read.
-    #[error("cannot read {what}: {source}; check the path")]
+    #[error("cannot read {what}: {source}; {}", self.remedy())]
     Unreadable {
         /// What is read.
         what: String,
@@ -112,6 +112,20 @@ impl OptionError {
 
     pub(super) fn unreadable(what: impl Into<String>, source: io::Error) -> OptionError {
         OptionError::Unreadable { what: what.into(), source }
+    }
+
+    /// What to do about it, as its text says it.
+    pub fn remedy(&self) -> &str {
+        match self {
+            OptionError::NoValue => "write one behind a `=`",
+            OptionError::Malformed { .. } => "write one",
+            OptionError::UnknownWord { .. } => "use one of these",
+            OptionError::OutOfRange { .. } => "use a number within it",
+            OptionError::TooMany { .. } => "leave some out",
+            OptionError::NotBuilt { remedy, .. } | OptionError::Refused { remedy, .. } => remedy,
+            OptionError::Unreadable { .. } => "check the path and its permissions",
+            OptionError::In { source, .. } => source.remedy(),
+        }
     }
 
     /// The same error with where it is.

@@ -49,6 +49,16 @@ pub enum Cause {
     Together(#[from] OptionError),
 }
 
+impl Problem {
+    /// What to do about it, as its text says it.
+    pub fn remedy(&self) -> &str {
+        match &self.cause {
+            Cause::Text { remedy, .. } => remedy,
+            Cause::Value { source, .. } | Cause::Together(source) => source.remedy(),
+        }
+    }
+}
+
 /// Everything that is wrong, in the order in which it was found; never empty.
 #[derive(Debug)]
 pub struct Problems(pub Vec<Problem>);
@@ -164,7 +174,7 @@ mod tests {
         let refused = Origin::argument(4).together(OptionError::refused("odd", "remove it"));
         assert_eq!(refused.to_string(), "argument 4: odd: remove it");
         let refused = Origin::argument(5).value("`bs`".into(), OptionError::NoValue);
-        assert_eq!(refused.to_string(), "argument 5: `bs`: it needs a value");
+        assert_eq!(refused.to_string(), "argument 5: `bs`: it needs a value: write one behind a `=`");
     }
 
     #[test]

@@ -109,6 +109,15 @@ impl<'a> OptionValue<'a> {
         self.size().map(Amount::Bytes)
     }
 
+    /// A number of zones, as in `4z`; `None` where the value has another form.
+    ///
+    /// # Errors
+    /// It is none before its `z`.
+    pub fn zones(&self) -> Result<Option<u64>> {
+        let Some(number) = self.text()?.strip_suffix(['z', 'Z']) else { return Ok(None) };
+        self.part(number).integer(0, i64::from(u32::MAX)).map(|number| Some(number as u64))
+    }
+
     /// A time; a bare number has the unit `unit`.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use iolite_model::{BackendKind, Bytes, JobTask};
 use super::error::OptionError;
 use super::options::Spec;
 use super::options::engine::Kind;
+use super::options::extents::without_zones;
 use super::thread::{Thread, ThreadIndex};
 pub use names::preparation;
 
@@ -22,6 +23,8 @@ pub use names::preparation;
 pub fn lower(spec: &Spec, place: ThreadIndex, settings: &[(String, String)]) -> Result<Thread, OptionError> {
     let stand_in = spec.trace.stand_in(spec, place)?;
     let spec = stand_in.as_ref().unwrap_or(spec);
+    let in_bytes = without_zones(spec)?;
+    let spec = in_bytes.as_ref().unwrap_or(spec);
     let task = match spec.engine.kind() {
         Kind::Io => JobTask::Io(Box::new(io::task(spec, place)?)),
         Kind::Names(operation) => JobTask::Metadata(names::task(spec, place, operation)?),

@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use iolite_model::{Access, Bytes, FileTask, Mix, NamedFile, Nanos, Stop, Zoned};
 
 use super::entry::{opt, put};
+use super::files::fills;
 use super::files::paths::{is_device, length, paths};
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
+use crate::language::options::zones::ZoneMode;
 use crate::language::thread::ThreadIndex;
 use crate::language::value::{Amount, OptionValue};
 
@@ -33,6 +35,8 @@ pub struct Extents {
     pub append: bool,
     /// The most operations.
     pub operations: Option<u64>,
+    /// `size`, `io_size`, `offset` and `offset_increment` as numbers of zones, where they are given so.
+    pub zones: [Option<u64>; 4],
 }
 
 impl Default for Extents {
@@ -46,6 +50,7 @@ impl Default for Extents {
             increment: Amount::Bytes(Bytes(0)),
             append: false,
             operations: None,
+            zones: [None; 4],
         }
     }
 }
@@ -60,12 +65,12 @@ const FILE_SIZE: u64 = 2;
 /// # Errors
 /// A file is too small, or a percentage is one of nothing.
 pub(crate) fn extents(spec: &Spec, place: ThreadIndex, min: Bytes) -> Result<Vec<NamedFile>> {
-    let (paths, files, extents) = (paths(spec, place)?, &spec.files, &spec.extents);
+    let (paths, extents) = (paths(spec, place)?, &spec.extents);
     let number = paths.len() as u64;
     let extent = |(index, path): (usize, PathBuf)| {
         let device = is_device(&path);
         // A file that is there may grow.
-        let length = length(&path).filter(|_| device || !files.fill);
+        let length = length(&path).filter(|_| device || !fills(spec));
         let open = extents.size.is_none() && extents.file_size.is_none();
         if open && fs::metadata(&path).is_ok_and(|found| found.file_type().is_char_device()) {
             return Err(OptionError::refused(
@@ -196,7 +201,7 @@ pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<
     let operations = spec.extents.operations.map(|max| max.saturating_mul(loops));
     let runtime: Option<Nanos> = spec.job.limit();
     let stop =
-        Stop { runtime, operations, full: spec.files.fill, in_flight: runtime.is_some(), ..Stop::default() };
+        Stop { runtime, operations, full: fills(spec), in_flight: runtime.is_some(), ..Stop::default() };
     if spec.job.goes_on() {
         return Ok(stop);
     }
@@ -293,6 +298,58 @@ fn up(bytes: u64, unit: u64) -> u64 {
     bytes.div_ceil(unit.max(1)).saturating_mul(unit.max(1))
 }
 
+const SIZE: usize = 0;
+const IO_SIZE: usize = 1;
+const OFFSET: usize = 2;
+const INCREMENT: usize = 3;
+
+/// Notes an amount of bytes, in percent, or of zones, as in `4z`.
+fn set(spec: &mut Spec, which: usize, given: &OptionValue<'_>) -> Result {
+    let extents = &mut spec.extents;
+    extents.zones[which] = given.zones()?;
+    if extents.zones[which].is_some() {
+        return Ok(());
+    }
+    match which {
+        SIZE => extents.size = some(given)?,
+        IO_SIZE => extents.io_size = some(given)?,
+        OFFSET => extents.offset = given.amount()?,
+        _ => extents.increment = given.amount()?,
+    }
+    Ok(())
+}
+
+/// The same settings with bytes in place of numbers of zones; `None` where there are none.
+///
+/// # Errors
+/// The size of a zone is not given.
+pub(crate) fn without_zones(spec: &Spec) -> Result<Option<Spec>> {
+    let extents = &spec.extents;
+    if extents.zones == [None; 4] && spec.zones.skip_zones.is_none() {
+        return Ok(None);
+    }
+    let zone = spec.zones.size.0;
+    if spec.zones.mode != ZoneMode::Zbd || zone == 0 {
+        return Err(OptionError::refused(
+            "a number of zones (4z) means something with zonemode=zbd and a zonesize only",
+            "specify them, or bytes",
+        ));
+    }
+    let bytes = |zones: Option<u64>| zones.map(|zones| Bytes(zones.saturating_mul(zone)));
+    let amount = |which: usize| bytes(extents.zones[which]).map(Amount::Bytes);
+    let mut spec = spec.clone();
+    spec.extents = Extents {
+        size: amount(SIZE).filter(|size| *size != Amount::Bytes(Bytes(0))).or(extents.size),
+        io_size: amount(IO_SIZE).or(extents.io_size),
+        offset: amount(OFFSET).unwrap_or(extents.offset),
+        increment: amount(INCREMENT).unwrap_or(extents.increment),
+        zones: [None; 4],
+        ..extents.clone()
+    };
+    spec.zones.skip = bytes(spec.zones.skip_zones.take()).unwrap_or(spec.zones.skip);
+    Ok(Some(spec))
+}
+
 /// An amount of bytes; none and zero are alike.
 fn some(given: &OptionValue<'_>) -> Result<Option<Amount>> {
     Ok(Some(given.amount()?).filter(|amount| *amount != Amount::Bytes(Bytes(0))))
@@ -313,8 +370,9 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::SizeOrPercent,
         "",
-        "Total size of the files of a clone, or a percentage of the existing size. The default is the existing size.",
-        |s, g| put(&mut s.extents.size, some(g)),
+        "Total size of the files of a clone, or a percentage of the existing size. The default is the existing size. With zonemode=zbd \
+         and zonesize, this and the other amounts may be numbers of zones, as in 4z.",
+        |s, g| set(s, SIZE, g),
     ),
     opt(
         "filesize",
@@ -330,7 +388,7 @@ pub const OPTIONS: &[Opt] = &[
         Form::SizeOrPercent,
         "",
         "Amount of I/O, if different from size; if larger, the job starts over. A percentage refers to size.",
-        |s, g| put(&mut s.extents.io_size, some(g)),
+        |s, g| set(s, IO_SIZE, g),
     ),
     opt(
         "offset",
@@ -338,7 +396,7 @@ pub const OPTIONS: &[Opt] = &[
         Form::SizeOrPercent,
         "0",
         "Offset in each file at which I/O starts.",
-        |s, g| put(&mut s.extents.offset, g.amount()),
+        |s, g| set(s, OFFSET, g),
     ),
     opt(
         "offset_align",
@@ -354,7 +412,7 @@ pub const OPTIONS: &[Opt] = &[
         Form::SizeOrPercent,
         "0",
         "Offset increment from one clone to the next.",
-        |s, g| put(&mut s.extents.increment, g.amount()),
+        |s, g| set(s, INCREMENT, g),
     ),
     opt(
         "number_ios",

@@ -466,7 +466,7 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Writes down what was written, so that it can be verified at another time.",
         support: Support::Differs(
-            "off by default; local-NAME-N-verify.state has version 3 of fio's format (fio 3.33), without the state of fio's \
+            "off by default; local-NAME-N-verify.state has version 3 of fio's format (fio 3.33; fio 3.42 has version 7, whose layout is not documented), without the state of fio's \
              random numbers",
         ),
         set: |spec, given| given.flag().map(|on| spec.verify.save_state = on),
@@ -478,7 +478,8 @@ pub const OPTIONS: &[Opt] = &[
         default: "0",
         help: "Verifies only data recorded as written in a saved state.",
         support: Support::Bounded(
-            "as in fio, it has an effect with verify_only=1; in mixes for one block size; states of version 3 (fio 3.33)",
+            "as in fio, it has an effect with verify_only=1; in mixes for one block size; states of version 3 (fio 3.33). \
+             Those of version 7 (fio 3.42) are refused by name, because their layout is not documented",
         ),
         set: |spec, given| given.flag().map(|on| spec.verify.load_state = on),
         ..Opt::PLAIN

@@ -19,6 +19,8 @@ pub struct Zones {
     pub range: Bytes,
     /// Bytes left out between two zones.
     pub skip: Bytes,
+    /// The same as a number of zones, where it is given so.
+    pub skip_zones: Option<u64>,
     /// What only zoned devices have.
     pub zbd: Zbd,
 }
@@ -158,8 +160,9 @@ pub(super) const OPTIONS: &[Opt] = &[
         |s, g| put(&mut s.zones.mode, g.choice(MODES)),
     )
     .bounded(
-        "with zbd, one write of a zone is in flight at a time, for one file or device per job, and without verify; sizes in \
-         zones (4z) are rejected; the number of resets is not printed",
+        "with zbd, one write of a zone is in flight at a time, for one file or device per job, and without verify; the number of resets is not printed. A write that \
+         does not fit into the rest of its zone finishes the zone and goes to the next one, where fio 3.33 takes a smaller block of \
+         bsrange, or else writes the same zone from its start again (rw=write)",
     ),
     opt(
         "zonesize",
@@ -178,7 +181,10 @@ pub(super) const OPTIONS: &[Opt] = &[
         Form::Size,
         "0",
         "Bytes skipped between two zones: with zonemode=strided, and in sequential jobs with zbd, a multiple of the zone size.",
-        |s, g| put(&mut s.zones.skip, g.size()),
+        |s, g| {
+            s.zones.skip_zones = g.zones()?;
+            if s.zones.skip_zones.is_none() { put(&mut s.zones.skip, g.size()) } else { Ok(()) }
+        },
     ),
     opt(
         "zonecapacity",
@@ -209,7 +215,7 @@ pub(super) const OPTIONS: &[Opt] = &[
         &[],
         OPEN,
         "0",
-        "Maximum number of zones that all jobs write to at the same time; 0 for the limit of the device.",
+        "Maximum number of zones that all jobs write to at the same time; 0 for the limit of the device. Zones in the region that hold some data at the start count, too, and are written first.",
         |s, g| put(&mut s.zones.zbd.max_open, count(g, 0, u32::MAX)),
     ),
     opt(

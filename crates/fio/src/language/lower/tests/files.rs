@@ -160,6 +160,42 @@ fn what_fills_a_file_system_grows_whatever_is_there() {
         let Target::Files(target) = &task.target else { panic!("{task:?}") };
         assert_eq!(target.lay_out, LayOut::Grow);
     }
+    // What is read must be there.
+    let mixed = task(&[("rw", "rw"), ("fill_device", "1"), ("size", "1m")]).unwrap();
+    let Target::Files(target) = &mixed.target else { panic!("{mixed:?}") };
+    assert_eq!(target.lay_out, LayOut::Needed);
+}
+
+/// The parts of the file that fio 3.33 wrote with the same settings.
+#[test]
+fn amounts_may_be_numbers_of_zones() {
+    let (_folder, path) = existing(512 << 10);
+    let common = [("filename", path.as_str()), ("rw", "write"), ("zonemode", "zbd"), ("zonesize", "64k")];
+    let lowered = |settings: &[(&str, &str)], place| {
+        let settings: Vec<_> = common.iter().chain(settings).copied().collect();
+        task_at(&settings, place)
+    };
+    let second = ThreadIndex { number: 1, clone: 1, ..FIRST };
+    for (settings, place, extent, bytes) in [
+        (&[("size", "2z")][..], FIRST, (0, 128), 128),
+        (&[("size", "2Z"), ("offset", "1z")], FIRST, (64, 128), 128),
+        (&[("size", "3z"), ("offset", "1z"), ("io_size", "1z")], FIRST, (64, 192), 64),
+        (&[("size", "1z"), ("offset_increment", "2z")], second, (128, 64), 64),
+        // The last one counts.
+        (&[("size", "4z"), ("size", "64k")], FIRST, (0, 64), 64),
+        (&[("size", "64k"), ("size", "2z")], FIRST, (0, 128), 128),
+    ] {
+        let task = lowered(settings, place);
+        assert_eq!(extents(&task), [(extent.0 << 10, extent.1 << 10)], "{settings:?}");
+        assert_eq!(task.stop.bytes, Some(Bytes(bytes << 10)), "{settings:?}");
+    }
+    let skip = lowered(&[("size", "8z"), ("zoneskip", "1z")], FIRST);
+    assert_eq!(skip.zoned.unwrap().skip, Bytes(64 << 10));
+    for settings in [&[("size", "4z")][..], &[("zonemode", "zbd"), ("offset", "1z")]] {
+        let error = task(settings).unwrap_err().to_string();
+        assert!(error.contains("zonesize"), "{error}");
+    }
+    assert!(task(&[("size", "z")]).is_err());
 }
 
 #[test]
@@ -232,7 +268,7 @@ fn files_are_laid_out_reserved_and_removed() {
         (vec![("fallocate", "keep")], LayOut::Needed, Reserve::KeepSize, false),
         (vec![("fallocate", "1")], LayOut::Needed, Reserve::Allocate, false),
         (vec![("fallocate", "truncate"), ("unlink", "1")], LayOut::Needed, Reserve::Truncate, true),
-        (vec![("unlink_each_loop", "1")], LayOut::Needed, Reserve::Allocate, true),
+        (vec![("unlink_each_loop", "1")], LayOut::Needed, Reserve::Allocate, false),
         ([&write[..], &[("create_on_open", "1")]].concat(), LayOut::Needed, Reserve::None, false),
         (vec![("create_on_open", "1")], LayOut::Needed, Reserve::Allocate, false),
         (vec![("ioengine", "falloc")], LayOut::Needed, Reserve::Truncate, false),
