@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use iolite_engine::Control;
 use iolite_jobs::iometer::{Configuration, parse, patterns, print, standard};
-use iolite_model::{BackendKind, Bytes, Concluded, Ending, IometerTerms, Nanos, Storage};
+use iolite_model::{BackendKind, Bytes, Concluded, Ending, IometerTerms, Nanos, Storage, Warning};
 use iolite_results::{Run, RunRequest};
 use iolite_session::{Bare, ending};
 use iolite_suites::{Iometer, IometerAccess};
@@ -168,12 +168,14 @@ fn test(
         targets.push(TestTarget::at(path, &terms)?);
     }
     let mut csv = place.csv.as_deref().map(CsvFile::create).transpose()?;
+    let several = configuration.several_targets();
+    let left_out = several.map(|(worker, targets)| Iometer::left_out(worker, targets));
     let control = Control::new(signals::interrupt_flag()?);
     let mut before: Option<Run> = None;
     let last = targets.len().saturating_sub(1);
     let mut exit = Exit::Fit;
     for (index, target) in targets.into_iter().enumerate() {
-        let run = measure(place, target, &terms, before.as_ref(), &control)?;
+        let run = measure(place, target, &terms, left_out.clone(), before.as_ref(), &control)?;
         // The document of the second contains the figures of the first.
         let is_printed = !place.output.json || index == last || run.ending != Some(Ending::Completed);
         if is_printed {
@@ -288,6 +290,7 @@ fn measure(
     place: &PlaceArgs,
     target: TestTarget,
     terms: &IometerTerms,
+    left_out: Option<Warning>,
     before: Option<&Run>,
     control: &Control,
 ) -> anyhow::Result<Run> {
@@ -302,6 +305,7 @@ fn measure(
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("iometer", terms.test.as_str())));
     session.conclude(Concluded::of(terms));
+    left_out.into_iter().for_each(|warning| session.warn(warning));
     if let Some(comparison) = before.and_then(iolite_report::iometer::comparison) {
         session.conclude(Concluded::of(&comparison));
     }

@@ -524,6 +524,12 @@ fn configuration_files_are_run_and_network_workers_refused_by_name() {
     let asked = [&asked[..], &["--size", "8MiB", "--time", "100ms", "--json"]].concat();
     let document = json(&suite(&place, &asked));
     assert_eq!(document["points"][0]["name"], "File Server");
+    assert!(!document["warnings"].to_string().contains("targets of worker"), "{}", document["warnings"]);
+    // Two targets are one file, which is said.
+    let two = "'Target\n\tC:\n'End target\n'Target\n\tD:\n'End target\n'End worker";
+    std::fs::write(&file, format!("{printed}{}", manager.replace("'End worker", two))).unwrap();
+    let warnings = json(&suite(&place, &asked))["warnings"].to_string();
+    assert!(warnings.contains("the 2 targets of worker `Worker 1`"), "{warnings}");
     // 16 MiB in sectors, where --size does not say otherwise.
     let limited = manager.replace("'Assigned", "'Disk maximum size,starting sector\n\t32768,0\n'Assigned");
     std::fs::write(&file, format!("{printed}{limited}")).unwrap();

@@ -121,7 +121,7 @@ pub use tproc_c::{
 };
 pub use trace::{Trace, TracedKind, TracedKinds, TracedOp};
 pub use units::{Bandwidth, Bytes, Iops, Nanos, Quantile, UnitError};
-pub use verdict::{Fitness, Reason, ReasonUnit, Verdict};
+pub use verdict::{Fitness, Reason, ReasonUnit, Statistic, Verdict};
 pub use verify::{Checksum, Damage, Finding, FioChecksum, Verified, Verify};
 pub use waits::{Blocker, HotPage, StatementShare, WaitShare, WaitsFound};
 pub use warning::Warning;

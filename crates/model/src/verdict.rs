@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::Quantile;
+
 /// How good the storage is for a profile. Ordered from good to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -30,8 +32,41 @@ pub enum ReasonUnit {
     Count,
 }
 
-/// What the criterion of a mean ends with.
-const MEAN: &str = ", mean";
+/// Which figure of the response times a criterion judges.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Statistic {
+    /// Their mean.
+    Mean,
+    /// A quantile.
+    Quantile(Quantile),
+    /// The longest.
+    Longest,
+}
+
+impl fmt::Display for Statistic {
+    /// As in the names of criteria: `mean`, `p99.9`, `longest`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Statistic::Mean => f.pad("mean"),
+            Statistic::Quantile(quantile) => quantile.fmt(f),
+            Statistic::Longest => f.pad("longest"),
+        }
+    }
+}
+
+impl Statistic {
+    /// What [`Statistic`]'s `Display` has written; `None` of anything else.
+    fn parse(text: &str) -> Option<Statistic> {
+        match text {
+            "mean" => Some(Statistic::Mean),
+            "longest" => Some(Statistic::Longest),
+            quantile => {
+                let percent: f64 = quantile.strip_prefix('p')?.parse().ok()?;
+                (0.0..=100.0).contains(&percent).then(|| Statistic::Quantile(Quantile(percent / 100.0)))
+            }
+        }
+    }
+}
 
 /// One criterion and how it came out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -88,9 +123,11 @@ impl Reason {
         Reason { value: known(value), bound: known(bound), unit: Some(unit), ..self }
     }
 
-    /// Whether the figure is a mean: not a quantile, a longest time or a rate.
-    pub fn is_of_mean(&self) -> bool {
-        self.what.ends_with(MEAN)
+    /// Which figure of the response times is judged, with which the name of such a criterion ends, after a comma; `None` of rates,
+    /// throughputs and numbers of events.
+    pub fn statistic(&self) -> Option<Statistic> {
+        let (_, last) = self.what.rsplit_once(", ").filter(|_| self.unit == Some(ReasonUnit::Nanoseconds))?;
+        Statistic::parse(last)
     }
 
     /// The same about the phase of this number alone.
@@ -139,5 +176,38 @@ impl fmt::Display for Fitness {
             Fitness::Marginal => "marginal",
             Fitness::Unfit => "unfit",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_judged_statistic_is_read_from_the_name_that_it_was_written_into() {
+        let reason = |what: String, unit| {
+            Reason::new(Fitness::Fit, what, "1 ms", "at most 2 ms").with_figure(1e6, 2e6, unit)
+        };
+        for statistic in [
+            Statistic::Mean,
+            Statistic::Longest,
+            Statistic::Quantile(Quantile(0.5)),
+            Statistic::Quantile(Quantile(0.999)),
+            Statistic::Quantile(Quantile(0.9999)),
+        ] {
+            let name = format!("random read 8 KiB, at the knee (8 outstanding), {statistic}");
+            let read = reason(name, ReasonUnit::Nanoseconds).statistic();
+            let same = match (read, statistic) {
+                (Some(Statistic::Quantile(read)), Statistic::Quantile(written)) => {
+                    (read.0 - written.0).abs() < 1e-12
+                }
+                (read, written) => read == Some(written),
+            };
+            assert!(same, "{read:?} is not {statistic:?}");
+        }
+        for other in ["fdatasync, growing", "fdatasync, p", "fdatasync, p101", "fdatasync, pnan", "mean"] {
+            assert_eq!(reason(other.into(), ReasonUnit::Nanoseconds).statistic(), None, "{other}");
+        }
+        assert_eq!(reason("random write, mean".into(), ReasonUnit::OperationsPerSecond).statistic(), None);
     }
 }

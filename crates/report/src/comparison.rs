@@ -1,7 +1,7 @@
 //! A comparison as text and as a JSON document.
 //!
 //! The document has `"format": "iolite-comparison/1"`; `before` and `after` (lists of run ids), `covers` (`within-runs` or
-//! `between-runs`), `pairs` (their number, if all parts were compared in as many pairs; else null), `figures_compared`, `detect` (a share), `repeats_suggested` (per side, or null), `caveats` (list of
+//! `between-runs`), `pairs` (their number, if all parts were compared in as many pairs; else null), `figures_compared`, `detect` (a share), `repeats_suggested` (per side; null where there are as many already, 1000 where even these would be too few), `caveats` (list of
 //! sentences), `parts` (list: `name`, `concurrency` and `stamp` with `before` and `after` each, `pairs` (number of pairs of runs that were compared; null where both sides were compared as sets), `figures`) and `failed` (the
 //! conditions of `--fail-if` that hold, a sentence each). A figure has `kind`, `figure` (`rate`, `bandwidth`, `mean`, `p50`, `p99`,
 //! `p99.9`), `before`, `after` (operations or bytes per second, nanoseconds), `ratio` (after over before) with `ratio_low` and
@@ -9,7 +9,7 @@
 //! `no-difference-shown`).
 
 use iolite_results::comparison::{Comparison, FigureComparison, Finding, PartComparison};
-use iolite_stats::{Covers, Difference};
+use iolite_stats::{Covers, Difference, MAX_REPEATS};
 use serde_json::{Value, json};
 
 use crate::grid::aligned;
@@ -141,14 +141,27 @@ pub(crate) fn answered(comparison: &Comparison) -> (Emphasis, Vec<String>) {
         sentences.push(text.to_owned());
     }
     sentences.extend(in_pairs(comparison));
-    sentences.extend(comparison.repeats.map(|repeats| {
-        format!(
-            "To detect a difference of {} in rate or mean with a probability of 90 %: {repeats} runs of each side, {}",
-            percent(comparison.detect).trim_start_matches('+'),
-            "run alternately in random order (as `iolite ab` does), compared with `--before A... --after B...`."
-        )
-    }));
+    sentences.extend(comparison.repeats.map(|repeats| repeated(comparison.detect, repeats)));
     (ink, sentences)
+}
+
+/// How many runs would show a difference.
+fn repeated(detect: f64, repeats: u32) -> String {
+    let difference = percent(detect);
+    let asked = format!(
+        "To detect a difference of {} in rate or mean with a probability of 90 %",
+        difference.trim_start_matches('+')
+    );
+    if repeats >= MAX_REPEATS {
+        // As many are too few; the number that would do rests on next to nothing.
+        return format!(
+            "{asked}, even {MAX_REPEATS} runs of each side like these are too few: measure longer in each run (--runtime, --size)."
+        );
+    }
+    format!(
+        "{asked}: {repeats} runs of each side, run alternately in random order (as `iolite ab` does), compared with `--before A... \
+         --after B...`."
+    )
 }
 
 /// Which runs were compared with which, where that is not all of one side with all of the other.
@@ -242,6 +255,20 @@ mod tests {
             detect: 0.05,
             repeats: None,
         }
+    }
+
+    #[test]
+    fn a_number_of_repeats_that_is_too_small_is_not_suggested() {
+        let said = |repeats| answered(&Comparison { repeats, ..with(None, Vec::new()) }).1.join("\n");
+        assert!(
+            said(Some(12)).contains("5.0 % in rate or mean with a probability of 90 %: 12 runs of each side")
+        );
+        let too_few = said(Some(MAX_REPEATS));
+        assert!(
+            too_few.contains("even 1000 runs of each side") && !too_few.contains("iolite ab"),
+            "{too_few}"
+        );
+        assert!(!said(None).contains("To detect"));
     }
 
     #[test]

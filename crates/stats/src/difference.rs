@@ -30,8 +30,8 @@ const ROUNDING: f64 = 0.001 / 3.464_101_615_137_754_6;
 /// Repeats of each side that are suggested at least: with fewer, nothing is known of the variation between runs.
 const MIN_REPEATS: u32 = 5;
 
-/// Repeats of each side beyond which none are suggested.
-const MAX_REPEATS: u32 = 1000;
+/// Repeats of each side beyond which none are suggested: as many would be too few.
+pub const MAX_REPEATS: u32 = 1000;
 
 /// What the interval of a difference covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

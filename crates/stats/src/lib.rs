@@ -40,7 +40,7 @@ pub use cap::{Cap, CapFound, cap};
 pub use change::{Change, PhaseChanges, changes};
 pub use collector::Collector;
 pub use detail::{Detail, DetailRecorder, PriorityTimes};
-pub use difference::{Covers, Difference, Sequential, SequentialInterval, shown};
+pub use difference::{Covers, Difference, MAX_REPEATS, Sequential, SequentialInterval, shown};
 pub use estimate::{Direction, Estimate, Z_95};
 pub use histogram::{Histogram, HistogramError};
 pub use knee::{Knee, KneeFound, LoadPoint, ScalingModel, refine, still_growing};

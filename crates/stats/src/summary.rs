@@ -4,6 +4,7 @@ use iolite_model::{Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
 
 use crate::estimate::{Direction, Estimate, MAX_BATCHES, worth_for_quantile};
 use crate::rare;
+use crate::series::Point;
 use crate::totals::PhaseTotals;
 
 /// A finished phase: what was asked, how it ended, what was counted. The suites' history is made of these.
@@ -61,7 +62,7 @@ impl PhaseResult {
         let deviation = record.response.standard_deviation();
         let direction = Direction::LowerIsBetter;
         let (up, is_recorded) = (Direction::HigherIsBetter, record.response.count() > 0);
-        let rate = Estimate::rate(&counts, up);
+        let rate = self.rate(kind, &counts);
         // A total from elsewhere, without a distribution or a course: nothing is known of how its rate varied.
         let is_bare = counts.len() < 2 && !is_recorded;
         Some(Summary {
@@ -78,6 +79,53 @@ impl PhaseResult {
             },
             max: (is_recorded || sums.response_max > 0).then_some(Nanos(sums.response_max)),
         })
+    }
+
+    /// Operations per second over all the time. How much it varies follows from the intervals without the sync at the end, in which no
+    /// operation is due.
+    fn rate(&self, kind: OpKind, counts: &[(f64, f64)]) -> Estimate {
+        let whole = Estimate::rate(counts, Direction::HigherIsBetter);
+        let working = self.before_end_sync().len();
+        if kind == OpKind::Sync || working == counts.len() {
+            return whole;
+        }
+        let part = Estimate::rate(&counts[..working], Direction::HigherIsBetter);
+        if part.value > 0.0 { part.scaled(whole.value / part.value) } else { whole }
+    }
+
+    /// Bytes per second of a kind over all the time, with the variation from interval to interval as for the rate; `None` where none
+    /// were moved.
+    pub fn bandwidth(&self, kind: OpKind) -> Option<Estimate> {
+        let value = self.totals.bytes(kind) as f64 / (self.totals.measured as f64 / 1e9);
+        let points = self.before_end_sync();
+        let moved: Vec<_> = points.iter().map(|point| (point.seconds, point.bytes[kind] as f64)).collect();
+        let direction = Direction::HigherIsBetter;
+        let varied = Estimate::ratio(&moved, direction).filter(|varied| varied.value > 0.0);
+        let bare = || Estimate::mean(value, 0.0, 0.0, direction);
+        // Imported totals may have a course that is not theirs.
+        let scaled = |varied: Estimate| match points.len() == self.totals.series.len() {
+            true => varied,
+            false => varied.scaled(value / varied.value),
+        };
+        (value > 0.0 && value.is_finite()).then(|| varied.map_or_else(bare, scaled))
+    }
+
+    /// The course of the phase up to the sync at its end, which several workers issue at the same time; all of it where there is none,
+    /// and where it leaves too few points.
+    pub(crate) fn before_end_sync(&self) -> &[Point] {
+        const FEWEST: usize = 3;
+        let series = &self.totals.series;
+        let is_synced = matches!(&self.info.task, Task::File(task) if task.durability.end_sync.is_some());
+        let sync = self.totals.record_of(OpKind::Sync).filter(|_| is_synced);
+        let Some(longest) = sync.map(|sync| sync.sums.response_max as f64 / 1e9) else { return series };
+        let begin = self.totals.measured as f64 / 1e9 - longest;
+        let ends = series.iter().scan(0.0, |end, point| {
+            *end += point.seconds;
+            Some(*end)
+        });
+        // Sums of seconds have rounding errors.
+        let working = ends.take_while(|end| *end <= begin + 1e-6).count();
+        if working < FEWEST { series } else { &series[..working] }
     }
 
     /// Number of independent operations the operations of a kind are worth: slow ones come together, so that many

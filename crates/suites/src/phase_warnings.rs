@@ -89,8 +89,8 @@ fn inconstant(result: &PhaseResult, phase: &str) -> Vec<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use iolite_model::{Arrival, FileTask, OpKind};
-    use iolite_stats::{Collector, Point, Timetable, recorder};
+    use iolite_model::{Arrival, FileTask, OpKind, SyncMethod, WriteDurability};
+    use iolite_stats::{Collector, Completion, Point, Timetable, recorder};
 
     use super::*;
 
@@ -131,6 +131,44 @@ mod tests {
             let warnings = phase_warnings(&result, Some("EIO"));
             assert!(matches!(&warnings[..], [Warning::Errors { errors: 1, .. }]), "{at}: {warnings:?}");
         }
+    }
+
+    /// Writes for a second, a millisecond each, and the sync at the end in so many more.
+    fn synced(sync: u64) -> PhaseResult {
+        const MILLISECOND: u64 = 1_000_000;
+        let (written, end) = (1000 * MILLISECOND, (1000 + sync) * MILLISECOND);
+        let timetable = Timetable { ramp_end: 0, interval: 100 * MILLISECOND, end };
+        let (mut recorder, feed) = recorder(timetable, &OpKind::STANDARD);
+        let mut collector = Collector::new(0, vec![feed]);
+        let mut record = |kind, issued: u64, completed: u64| {
+            recorder.record(Completion { kind, intended: issued, issued, completed, bytes: 4096 });
+            collector.collect(completed);
+        };
+        for issued in (0..written).step_by(MILLISECOND as usize) {
+            record(OpKind::Write, issued, issued + MILLISECOND - 1);
+        }
+        record(OpKind::Sync, written, end - 1);
+        recorder.finish().iter().for_each(|left| collector.absorb(0, left));
+        let durability = WriteDurability { end_sync: Some(SyncMethod::Fsync), ..WriteDurability::default() };
+        let task = FileTask { mix: Mix::Write, durability, ..FileTask::default() };
+        let mut result = crate::check::tests::empty(Task::File(task));
+        (_, _, result.totals) = collector.finish(0, end);
+        result
+    }
+
+    #[test]
+    fn the_sync_at_the_end_is_no_stall_and_no_variation_of_the_rate() {
+        let result = synced(800);
+        assert_eq!(inconstant(&result, "p"), []);
+        let rate = result.summary(OpKind::Write).unwrap().rate;
+        // 1000 writes in 1.8 s, all at the same rate.
+        assert!((rate.value - 1000.0 / 1.8).abs() < 1.0, "{rate:?}");
+        assert!(rate.relative_half_width() < 0.05, "{rate:?}");
+        // Without knowing of the sync, it is both.
+        let mut unknown = result.clone();
+        unknown.info.task = Task::File(FileTask::default());
+        assert!(!inconstant(&unknown, "p").is_empty());
+        assert!(unknown.summary(OpKind::Write).unwrap().rate.relative_half_width() > 0.2);
     }
 
     #[test]

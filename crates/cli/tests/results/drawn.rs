@@ -104,7 +104,7 @@ fn a_terminal_with_sixel_graphics_shows_the_chart_as_a_picture() {
     is_the_picture(&place, &asked);
 }
 
-/// Decodes sixel graphics by libsixel's program and holds the size of the picture against that of the chart.
+/// Decodes sixel graphics by libsixel's program and compares the picture with the chart, which is twice as fine as a file.
 fn is_the_picture(place: &TestDirectory, sixels: &str) {
     let path = |name: &str| place.root.path().join(name).to_str().unwrap().to_owned();
     let (from, decoded, chart) = (path("chart.six"), path("decoded.png"), path("chart.png"));
@@ -115,12 +115,51 @@ fn is_the_picture(place: &TestDirectory, sixels: &str) {
     };
     assert!(output.status.success(), "{}", stderr(&output));
     done(place, &["plot", "latest", "--kind", "cdf", "-o", &chart]);
-    // Width and height stand at the beginning of a PNG.
-    let size = |file: &str| {
-        let content = fs::read(file).unwrap();
-        assert!(content.starts_with(b"\x89PNG"), "{file}");
-        [16, 20].map(|at| u32::from_be_bytes(content[at..at + 4].try_into().unwrap()))
-    };
-    // The file is twice as fine as the screen.
-    assert_eq!(size(&decoded).map(|length| 2 * length), size(&chart));
+    let (shown, chart) = (Pixels::of(&decoded), Pixels::of(&chart));
+    assert_eq!([2 * shown.width, 2 * shown.height], [chart.width, chart.height]);
+    let (mut difference, mut drawn, mut differ) = (0.0, 0.0, 0_usize);
+    for (x, y) in (0..shown.height).flat_map(|y| (0..shown.width).map(move |x| (x, y))) {
+        let fine =
+            [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(right, down)| chart.at(2 * x + right, 2 * y + down));
+        let expected = [0, 1, 2].map(|channel| fine.iter().map(|color| color[channel]).sum::<f64>() / 4.0);
+        let off = |than: [f64; 3]| [0, 1, 2].map(|channel| (expected[channel] - than[channel]).abs());
+        difference += off(shown.at(x, y)).iter().sum::<f64>() / 3.0;
+        drawn += off([255.0; 3]).iter().sum::<f64>() / 3.0;
+        differ += usize::from(off(shown.at(x, y)).iter().any(|by| *by > 40.0));
+    }
+    // Sixel graphics have 256 colours: an empty picture, or one of the wrong colours, differs by as much as there is drawn.
+    let count = (shown.width * shown.height) as f64;
+    assert!(
+        difference < 0.15 * drawn,
+        "{} against {} of an empty picture",
+        difference / count,
+        drawn / count
+    );
+    assert!((differ as f64) < 0.002 * count, "{differ} of {count} pixels");
+}
+
+/// A PNG.
+struct Pixels {
+    width: usize,
+    height: usize,
+    channels: usize,
+    data: Vec<u8>,
+}
+
+impl Pixels {
+    fn of(file: &str) -> Pixels {
+        let mut decoder = png::Decoder::new(std::io::BufReader::new(fs::File::open(file).unwrap()));
+        decoder.set_transformations(png::Transformations::normalize_to_color8());
+        let mut reader = decoder.read_info().unwrap();
+        let mut data = vec![0; reader.output_buffer_size().unwrap()];
+        let frame = reader.next_frame(&mut data).unwrap();
+        let channels = frame.color_type.samples();
+        assert!(channels >= 3, "{file}: {:?}", frame.color_type);
+        Pixels { width: frame.width as usize, height: frame.height as usize, channels, data }
+    }
+
+    fn at(&self, x: usize, y: usize) -> [f64; 3] {
+        let first = (y * self.width + x) * self.channels;
+        [0, 1, 2].map(|channel| f64::from(self.data[first + channel]))
+    }
 }

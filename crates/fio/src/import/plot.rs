@@ -134,7 +134,7 @@ pub fn chart(logs: &[Log], smooth: Option<f64>, trend: bool) -> Result<Chart, Im
         title: "Logs of fio over time".into(),
         description: format!("{} of fio's logs over time, {} series.", logs.len(), names.len()),
         panels: panels.collect(),
-        series: names.into_iter().map(|name| Series { run: "job, direction".into(), name }).collect(),
+        series: names.into_iter().map(|name| Series::new("job, direction", name)).collect(),
         note,
     })
 }

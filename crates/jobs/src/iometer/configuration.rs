@@ -73,6 +73,12 @@ impl Configuration {
         self.busy().first().and_then(|worker| worker.size())
     }
 
+    /// The first worker that has several targets, and their number: iolite creates one test file.
+    pub fn several_targets(&self) -> Option<(&str, usize)> {
+        let worker = self.busy().into_iter().find(|worker| worker.targets.len() > 1)?;
+        Some((worker.name.as_str(), worker.targets.len()))
+    }
+
     /// Whether a worker differs from the first only in its name and targets.
     fn does_the_same(&self, first: &Worker, worker: &Worker) -> Result<(), IcfError> {
         let specs = |worker: &Worker| format!("access specifications `{}`", worker.specs.join("`, `"));

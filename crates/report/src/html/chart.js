@@ -5,6 +5,8 @@
 
   const SVG = "http://www.w3.org/2000/svg";
   const DASHES = ["", "7 3", "2 2", "9 3 2 3"];
+  // Bounds have the colour of the text.
+  const BOUND_DASHES = ["6 4", "2 4", "12 4", "12 3 2 3"];
   const COLORS = 8;
   const MAX_DOTTED = 24;
   const VIRIDIS = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
@@ -114,6 +116,7 @@
     const style = getComputedStyle(document.documentElement);
     const color = (name) => style.getPropertyValue(name).trim();
     const series = Array.from({ length: COLORS }, (_, number) => color(`--c${number}`));
+    series.bound = color("--text");
     return { series, text: color("--text"), soft: color("--quiet"), back: color("--back"), grid: color("--grid") };
   }
 
@@ -125,7 +128,13 @@
     return `rgb(${mix(0)},${mix(1)},${mix(2)})`;
   }
 
-  const dash = (series) => DASHES[Math.floor(series / COLORS) % DASHES.length];
+  /** Dashes and name of the colour of a series, by its place among the measured ones or among the bounds. */
+  function look(all, number) {
+    const { bound } = all[number];
+    const place = all.slice(0, number).filter((other) => Boolean(other.bound) === Boolean(bound)).length;
+    if (bound) return { dash: BOUND_DASHES[place % BOUND_DASHES.length], color: "bound" };
+    return { dash: DASHES[Math.floor(place / COLORS) % DASHES.length], color: place % COLORS };
+  }
 
   /** Ticks whose labels do not overlap. */
   function readable(axis, width) {
@@ -227,7 +236,8 @@
 
   function drawBands(parent, chart, panel, across, down) {
     panel.lines.forEach((above, series) => {
-      if (series === 0 || chart.hidden.has(series) || chart.hidden.has(series - 1)) return;
+      if (series === 0 || chart.data.series[series].bound) return;
+      if (chart.hidden.has(series) || chart.hidden.has(series - 1)) return;
       above.forEach((line, number) => {
         const outlines = between(line, panel.lines[series - 1][number] || []);
         const d = outlines.map((outline) => `${path(outline, across, down)}Z`).join("");
@@ -241,12 +251,17 @@
     const isBars = panel.marking === "bars";
     panel.lines.forEach((lines, series) => {
       if (chart.hidden.has(series)) return;
-      const stroke = chart.colors.series[series % COLORS];
+      const { dash, color } = look(chart.data.series, series);
+      const isBound = color === "bound";
+      const stroke = chart.colors.series[color];
+      const width = isBars ? 10 : isBound ? 1.3 : 1.8;
+      // Of a single point nothing else is seen.
+      const dotted = isBars || isBound ? 0 : panel.marking === "lines" ? MAX_DOTTED : 1;
       for (const line of lines) {
-        const look = { fill: "none", stroke, "stroke-width": isBars ? 10 : 1.8, "stroke-linejoin": "round" };
-        if (dash(series) && !isBars) look["stroke-dasharray"] = dash(series);
-        element(parent, "path", { d: path(line, across, down), ...look, "data-series": series });
-        if (panel.marking !== "lines" || line.length > 2 * MAX_DOTTED) continue;
+        const own = { fill: "none", stroke, "stroke-width": width, "stroke-linejoin": "round" };
+        if (dash && !isBars) own["stroke-dasharray"] = dash;
+        element(parent, "path", { d: path(line, across, down), ...own, "data-series": series });
+        if (line.length > 2 * dotted) continue;
         for (let at = 0; at < line.length; at += 2) {
           element(parent, "circle", { cx: across(line[at]), cy: down(line[at + 1]), r: 2.8, fill: stroke });
         }
@@ -271,8 +286,8 @@
     const top = isSaved ? 64 : 24;
     const height = top + data.panels.length * (each + 52) + legend.length * 18 + 4;
     const svg = document.createElementNS(SVG, "svg");
-    const look = { viewBox: `0 0 ${width} ${height}`, width, height, "font-family": "system-ui, sans-serif" };
-    for (const [key, value] of Object.entries({ ...look, "font-size": 12 })) svg.setAttribute(key, value);
+    const frame = { viewBox: `0 0 ${width} ${height}`, width, height, "font-family": "system-ui, sans-serif" };
+    for (const [key, value] of Object.entries({ ...frame, "font-size": 12 })) svg.setAttribute(key, value);
     element(svg, "rect", { width, height, fill: chart.colors.back });
     if (isSaved) {
       const title = { x: 12, y: 26, fill: chart.colors.text, "font-size": 17, "font-weight": 600 };
@@ -284,8 +299,9 @@
     });
     legend.forEach((series, row) => {
       const [number, y] = [data.series.indexOf(series), height - (legend.length - row) * 18 + 8];
-      const stroke = chart.colors.series[number % COLORS];
-      element(svg, "path", { d: `M${left} ${y - 4}h24`, stroke, "stroke-width": 2, "stroke-dasharray": dash(number) });
+      const { dash, color } = look(data.series, number);
+      const stroke = chart.colors.series[color];
+      element(svg, "path", { d: `M${left} ${y - 4}h24`, stroke, "stroke-width": 2, "stroke-dasharray": dash });
       element(svg, "text", { x: left + 32, y, fill: chart.colors.text }, `${series.name} (${series.run})`);
     });
     return { svg, panels, height };
@@ -339,7 +355,7 @@
         if (!found) return;
         values.set(series, [...(values.get(series) || []), words(each.y, found.y)]);
         const dot = { cx: each.across(found.x), cy: each.down(found.y), r: 3.5, class: "cursor" };
-        element(chart.svg, "circle", { ...dot, fill: chart.colors.series[series % COLORS] });
+        element(chart.svg, "circle", { ...dot, fill: chart.colors.series[look(chart.data.series, series).color] });
       });
     }
     const head = words(drawn.x, x);
@@ -461,8 +477,9 @@
       entry.setAttribute("aria-pressed", String(!chart.hidden.has(number)));
       const sample = document.createElementNS(SVG, "svg");
       for (const [key, value] of Object.entries({ width: 26, height: 10, "aria-hidden": "true" })) sample.setAttribute(key, value);
-      const look = { d: "M1 5h24", "stroke-width": 3, "stroke-dasharray": dash(number) };
-      element(sample, "path", { ...look, class: `sample${number % COLORS}`, stroke: colors[number % COLORS] });
+      const { dash, color } = look(chart.data.series, number);
+      const own = { d: "M1 5h24", "stroke-width": color === "bound" ? 1.5 : 3, "stroke-dasharray": dash };
+      element(sample, "path", { ...own, class: `sample${color}`, stroke: colors[color] });
       const name = document.createElement("span");
       name.textContent = series.name;
       const value = document.createElement("span");
@@ -561,7 +578,7 @@
   function recolor() {
     const colors = palette().series;
     document.querySelectorAll(".legend path").forEach((sample) => {
-      sample.setAttribute("stroke", colors[Number(sample.getAttribute("class").slice("sample".length))]);
+      sample.setAttribute("stroke", colors[sample.getAttribute("class").slice("sample".length)]);
     });
     charts.forEach(redraw);
   }

@@ -1,5 +1,6 @@
 //! Which charts a page shows.
 
+use iolite_model::PtsTerms;
 use iolite_results::Run;
 use maud::{Markup, html};
 
@@ -21,15 +22,20 @@ const OF_OPERATIONS: [PlotKind; 9] = [
 ];
 
 /// Charts of SNIA's specification, before all others: a run of it is about them.
-const OF_PTS: [PlotKind; 7] = [
+const OF_PTS: [PlotKind; 9] = [
     PlotKind::PtsConvergence,
     PlotKind::PtsVerification,
+    PlotKind::PtsWindow,
+    PlotKind::PtsRelief,
     PlotKind::PtsSaturation,
     PlotKind::PtsRecovery,
     PlotKind::PtsDemand,
     PlotKind::PtsHistogram,
     PlotKind::PtsZones,
 ];
+
+/// Charts that pool phases by their load: of the specification they would mix its tests, and rounds before steady state.
+const BY_LOAD: [PlotKind; 3] = [PlotKind::Sweep, PlotKind::Surface, PlotKind::Relief];
 
 /// Charts of several runs.
 const OF_RUNS: [PlotKind; 3] = [PlotKind::Overlay, PlotKind::Compare, PlotKind::Trend];
@@ -47,8 +53,10 @@ const SAMPLED: [PlotKind; 6] = [
 /// The charts of all runs; the reason where nothing can be drawn.
 pub(super) fn charts(runs: &[Run]) -> Markup {
     let several = if runs.len() > 1 { &OF_RUNS[..] } else { &[] };
-    let mut drawn: Vec<_> =
-        OF_PTS.iter().chain(&OF_OPERATIONS).chain(several).map(|kind| (*kind, chart(runs, *kind))).collect();
+    let is_pts = runs.iter().all(|run| run.concluded::<PtsTerms>().next().is_some());
+    let kinds = OF_PTS.iter().chain(&OF_OPERATIONS).chain(several);
+    let kinds = kinds.filter(|kind| !(is_pts && BY_LOAD.contains(kind)));
+    let mut drawn: Vec<_> = kinds.map(|kind| (*kind, chart(runs, *kind))).collect();
     // Of several runs each has its own: curves of different runs would hide each other.
     for run in runs {
         drawn.extend(SAMPLED.iter().map(|kind| (*kind, chart(std::slice::from_ref(run), *kind))));

@@ -121,7 +121,7 @@ pub(super) fn figures(run: &Run) -> Markup {
     let id = escaped(&run.info.id.0);
     let kinds = |phase: &PhaseResult| OpKind::all().filter(|kind| phase.totals.operations(*kind) > 0).count();
     let rows: usize = run.phases.iter().map(kinds).sum();
-    let headings = ["Phase", "Operation", "In flight", "Per second", "± 95 %", "MiB/s", "Mean"];
+    let headings = ["Phase", "Operation", "Source", "In flight", "Per second", "± 95 %", "MiB/s", "Mean"];
     html! {
         @if rows > 0 {
             h3 { "Figures of run " (id) }
@@ -133,7 +133,7 @@ pub(super) fn figures(run: &Run) -> Markup {
                         tr {
                             @for heading in headings { th scope="col" { (heading) } }
                             @for (name, _) in QUANTILES { th scope="col" { (name) } }
-                            @for heading in ["Max", "Errors", "Source"] { th scope="col" { (heading) } }
+                            @for heading in ["Max", "Errors"] { th scope="col" { (heading) } }
                         }
                     }
                     tbody {
@@ -166,6 +166,7 @@ fn row(phase: &PhaseResult, kind: OpKind) -> Markup {
         tr {
             th scope="row" { (escaped(name)) }
             td { (kind.name()) }
+            td { (phase.end.cache.stamp()) }
             td.number { (phase.info.task.concurrency()) }
             td.number { (Iops(summary.rate.value)) }
             td.number { @if relative.is_finite() { (format!("{relative:.1} %")) } @else { (NONE) } }
@@ -174,7 +175,6 @@ fn row(phase: &PhaseResult, kind: OpKind) -> Markup {
             @for (_, share) in QUANTILES { td.number { (quantile(share)) } }
             td.number { @if let Some(max) = summary.max { (max) } @else { (NONE) } }
             td.number { (count(summary.errors)) }
-            td { (phase.end.cache.stamp()) }
         }
     }
 }

@@ -100,8 +100,15 @@ impl Axis {
     }
 
     /// The time since the start of the run: all charts with such an axis may be zoomed together.
+    /// It ends with the last value, as the run did.
     pub fn run_time(values: impl Iterator<Item = f64>) -> Axis {
-        let axis = Axis::linear("seconds since the start of the run", None, values);
+        let values: Vec<f64> = values.collect();
+        let mut axis = Axis::linear("seconds since the start of the run", None, values.iter().copied());
+        let (first, last) = range(values.into_iter(), (axis.low, axis.high));
+        if last > first {
+            axis.high = last;
+            axis.ticks.retain(|tick| tick.at <= last);
+        }
         Axis { unit: Unit::RunTime, ..axis }
     }
 
@@ -268,6 +275,20 @@ mod tests {
         for values in [&[][..], &[1e6], &[0.0], &[1.0], &[1.8e19, 1.0], &[f64::INFINITY]] {
             let axis = log(values);
             assert!(axis.low < axis.high && axis.ticks.len() >= 2, "{values:?}: {axis:?}");
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_run_ends_where_the_run_did() {
+        let axis = |values: &[f64]| Axis::run_time(values.iter().copied());
+        let long = axis(&[0.5, 30.2]);
+        assert_eq!(
+            (labels(&long), long.low, long.high),
+            (vec!["0", "5", "10", "15", "20", "25", "30"], 0.0, 30.2)
+        );
+        for values in [&[][..], &[7.0], &[7.0, 7.0], &[7.0, 7.1], &[f64::NAN], &[0.0, 1e9]] {
+            let axis = axis(values);
+            assert!(axis.low < axis.high && !axis.ticks.is_empty(), "{values:?}: {axis:?}");
         }
     }
 

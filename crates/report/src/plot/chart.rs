@@ -26,6 +26,26 @@ pub struct Series {
     pub run: String,
     /// Its name: phase and kind of operation.
     pub name: String,
+    /// It is nothing measured, but what measured values are compared with: drawn in the colour of the text, and dashed.
+    pub is_bound: bool,
+}
+
+impl Series {
+    /// A series of measured values.
+    pub fn new(run: impl Into<String>, name: impl Into<String>) -> Series {
+        Series { run: run.into(), name: name.into(), is_bound: false }
+    }
+
+    /// A series of bounds, thresholds or means.
+    pub fn bound(run: impl Into<String>, name: impl Into<String>) -> Series {
+        Series { is_bound: true, ..Series::new(run, name) }
+    }
+
+    /// Place of a series among the measured ones, or among the bounds, by which its colour and its dashes are chosen.
+    pub fn ordinal(all: &[Series], number: usize) -> usize {
+        let is_bound = all.get(number).is_some_and(|series| series.is_bound);
+        all.iter().take(number).filter(|series| series.is_bound == is_bound).count()
+    }
 }
 
 /// A frame with its axes.

@@ -4,12 +4,10 @@ use iolite_model::Reading;
 use iolite_results::Run;
 
 use super::readings::{Line, drawn, line};
-use super::source::Drawn;
+use super::source::{Drawn, MIB};
 
 /// Name of the probe, and of its counter of the time in which it was read.
 const PROBE: (&str, &str) = ("database", "observed_seconds");
-
-const MIB: f64 = 1024.0 * 1024.0;
 
 /// Panel, counter, name and unit of each line.
 const LINES: [(usize, &str, &str, f64); 8] = [

@@ -12,13 +12,15 @@ const DIGITS: i32 = 7;
 /// Characters of a name at most.
 const NAME_CHARACTERS: usize = 200;
 
-/// The chart as one JSON value: `title`, `note`, `series` (list: `run`, `name`), `panels` (list: `x`, `y`, `marking`, `lines`, `cells`,
+/// The chart as one JSON value: `title`, `note`, `series` (list: `run`, `name`, `bound`: true of what measured values are compared with), `panels` (list: `x`, `y`, `marking`, `lines`, `cells`,
 /// `marks`). An axis has `label`, `low`, `high`, `scale`, `unit` and `ticks` (list of value and label). `lines` holds a list of lines
 /// for each series, each a flat list of x and y in turn; a cell is left, right, lower and upper end, share, value, and whether it is
 /// labelled; a mark is value, both ends of its interval, and label.
 pub fn data(chart: &Chart) -> Value {
-    let series =
-        chart.series.iter().map(|series| json!({ "run": name(&series.run), "name": name(&series.name) }));
+    let series = chart.series.iter().map(|series| match series.is_bound {
+        true => json!({ "run": name(&series.run), "name": name(&series.name), "bound": true }),
+        false => json!({ "run": name(&series.run), "name": name(&series.name) }),
+    });
     json!({
         "title": name(&chart.title),
         "note": chart.note.as_deref().map(name),

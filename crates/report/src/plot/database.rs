@@ -82,7 +82,7 @@ pub(super) fn database(runs: &[Run]) -> Drawn {
     let note = super::source::cut(&mut phases, MAX_PHASES).map(|note| note.replace("series", "phases"));
     let x = Axis::names("phase", phases.iter().map(|counts| counts.name.clone()));
     let panels = PANELS.iter().filter_map(|(label, of)| panel(&phases, &x, label, *of)).collect();
-    let name = |name: &&str| Series { run: "counted by".into(), name: (*name).to_owned() };
+    let name = |name: &&str| Series::new("counted by", *name);
     Drawn {
         title: "Database: logical and physical operations",
         about: "Operations asked of the database over each phase, and what the database and its devices counted meanwhile",

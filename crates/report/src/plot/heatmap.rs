@@ -8,13 +8,10 @@ use iolite_stats::Histogram;
 
 use super::axis::Axis;
 use super::chart::{Cell, Panel, Series};
-use super::source::{Drawn, Lane, Source, cut};
+use super::source::{Drawn, Lane, MAX_PANELS, Source, cut};
 
 /// Fields per power of ten.
 const FIELDS: f64 = 10.0;
-
-/// Panels at most: below a fifth of the height nothing can be read.
-const MAX_PANELS: usize = 4;
 
 /// Columns of a panel at most: a pixel each, about, and a page of a size that opens at once. A phase alone has 96.
 const MAX_COLUMNS: usize = 480;

@@ -5,6 +5,7 @@ use iolite_stats::{Knee, KneeFound, SweepConcluded};
 
 use super::axis::{Axis, number_label};
 use super::chart::{Cell, Mark, Panel, Series};
+use super::relief;
 use super::source::{Drawn, Lines, MAX_SERIES, Source, cut, values};
 
 /// Points that a model's curve is drawn by, less one.
@@ -97,13 +98,13 @@ pub(super) fn sweep(sources: &[Source<'_>]) -> Drawn {
     }
     let name = |(run, layer, form, kind): &(String, Layer, Form, OpKind)| {
         let within = if *layer == Layer::Database { "database: " } else { "" };
-        Series { run: run.clone(), name: format!("{within}{}", form.name(*kind)) }
+        Series::new(run, format!("{within}{}", form.name(*kind)))
     };
     let mut series: Vec<Series> = groups.iter().map(|(key, _)| name(key)).collect();
     for knee in knees(sources) {
         let free = series.len() < MAX_SERIES;
         if free {
-            series.push(Series { run: knee.run.clone(), name: format!("{}: model", knee.name) });
+            series.push(Series::new(&knee.run, format!("{}: model", knee.name)));
         }
         add_knee(&mut panels, &knee, free);
     }
@@ -299,7 +300,7 @@ fn terrain(run: &str, kind: OpKind, share: Option<u64>, group: &[&Source<'_>]) -
         let span = |middle: f64| (middle - 0.5, middle + 0.5);
         Cell { x: span(x), y: span(y), share: load.rate() / highest, value, is_labelled: true }
     };
-    let x = Axis::names("operations in flight", depths.iter().map(u64::to_string));
+    let x = Axis::names(relief::IN_FLIGHT, depths.iter().map(u64::to_string));
     let upwards = if by_share { "share of reads" } else { "size" };
     let of_mix = share.map_or(String::new(), |share| format!(", {share} % reads"));
     let label = format!("{upwards}; operations per second of {}{of_mix}, run {run}", kind.name());

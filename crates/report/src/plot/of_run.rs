@@ -5,9 +5,9 @@ use iolite_results::Run;
 use iolite_stats::{Histogram, PhaseResult};
 
 use super::axis::Axis;
-use super::bounds::{Bound, bounds};
+use super::bounds::{Bound, Bounded, bounds};
 use super::chart::{Chart, Panel, Series};
-use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, cut, over_time, values};
+use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, SourceTimeline, cut, over_time, values};
 use super::{counters, database, heatmap, load, overlay, percentiles, pts, readings, relief, repeats, waits};
 
 /// Buckets of a histogram per power of ten.
@@ -45,12 +45,18 @@ pub enum PlotKind {
     PtsDemand,
     PtsHistogram,
     PtsZones,
+    PtsWindow,
+    PtsRelief,
 }
 
 impl PlotKind {
     /// Every kind with its name, as typed and in pages, and what it shows.
-    pub const ALL: [(PlotKind, &'static str, &'static str); 25] = [
-        (PlotKind::Timeline, "timeline", "Operations per second and mean response time over time"),
+    pub const ALL: [(PlotKind, &'static str, &'static str); 27] = [
+        (
+            PlotKind::Timeline,
+            "timeline",
+            "Operations per second, throughput and mean response time over time",
+        ),
         (PlotKind::Histogram, "histogram", "Share of the operations by response time"),
         (PlotKind::Cdf, "cdf", "Response time by percentile"),
         (PlotKind::Heatmap, "heatmap", "Share of the operations by response time, over time"),
@@ -143,6 +149,16 @@ impl PlotKind {
             "`iolite pts`: response times at the operating points with the highest, middle and lowest rate",
         ),
         (PlotKind::PtsZones, "pts-zones", "`iolite pts`: rate and throughput by zone of a hard disk"),
+        (
+            PlotKind::PtsWindow,
+            "pts-window",
+            "`iolite pts`: rates, response times and throughput of the measurement windows by block size and mix",
+        ),
+        (
+            PlotKind::PtsRelief,
+            "pts-window-3d",
+            "`iolite pts`: figures of the measurement windows as the height over mix and block size",
+        ),
     ];
 
     /// As typed and in pages: `timeline`, `histogram`.
@@ -176,7 +192,10 @@ pub fn chart(runs: &[Run], kind: PlotKind) -> Result<Chart, PlotError> {
         if drawn.panels.is_empty() {
             return Err(PlotError::NotRecorded { runs: names(runs), chart: drawn.title });
         }
-        let description = format!("{}, {} series.", drawn.about, drawn.series.len());
+        let description = match kind {
+            PlotKind::PtsRelief => relief::described(drawn.about, &drawn.panels),
+            _ => format!("{}, {} series.", drawn.about, drawn.series.len()),
+        };
         return Ok(drawn.chart(description));
     }
     let mut sources: Vec<Source<'_>> = runs.iter().flat_map(of_run).collect();
@@ -221,6 +240,8 @@ fn recorded(runs: &[Run], kind: PlotKind) -> Option<Drawn> {
         PlotKind::PtsDemand => pts::demand::demand(runs),
         PlotKind::PtsHistogram => pts::demand::histogram(runs),
         PlotKind::PtsZones => pts::zones::zones(runs),
+        PlotKind::PtsWindow => pts::window::window(runs),
+        PlotKind::PtsRelief => pts::window::relief(runs),
         _ => return None,
     })
 }
@@ -286,10 +307,7 @@ fn named(group: &Group<'_, '_>) -> Series {
         1 => String::new(),
         phases => format!(", {} in flight ({phases} phases)", task.concurrency()),
     };
-    Series {
-        run: first.run.info.id.0.clone(),
-        name: format!("{number}. {}, {}{several}", task.name(), first.kind.name()),
-    }
+    Series::new(&first.run.info.id.0, format!("{number}. {}, {}{several}", task.name(), first.kind.name()))
 }
 
 /// The response times of all sources of a group together.
@@ -333,27 +351,30 @@ fn described(about: &str, sources: &[Source<'_>]) -> String {
 }
 
 fn timeline(groups: &[Group<'_, '_>], bounds: &[Bound]) -> (&'static str, &'static str, Vec<Panel>) {
-    let (mut rates, mut means): (Vec<Lines>, Vec<Lines>) = (Vec::new(), Vec::new());
+    let (mut rates, mut throughputs, mut means): (Vec<Lines>, Vec<Lines>, Vec<Lines>) = Default::default();
     for group in groups {
-        let courses = group.iter().map(|source| over_time(source));
-        let (rate, mean): (Lines, Vec<Lines>) = courses.unzip();
-        rates.push(rate);
-        means.push(mean.concat());
+        let courses: Vec<SourceTimeline> = group.iter().map(|source| over_time(source)).collect();
+        rates.push(courses.iter().map(|course| course.rate.clone()).collect());
+        let moved = courses.iter().map(|course| course.throughput.clone());
+        throughputs.push(moved.filter(|line| !line.is_empty()).collect());
+        means.push(courses.into_iter().flat_map(|course| course.mean).collect());
     }
     for bound in bounds {
-        let (of_rate, of_mean) =
-            if bound.is_rate { (bound.lines.clone(), Vec::new()) } else { (Vec::new(), bound.lines.clone()) };
-        rates.push(of_rate);
-        means.push(of_mean);
+        rates.push(bound.lines_of(Bounded::Rate));
+        throughputs.push(bound.lines_of(Bounded::Throughput));
+        means.push(bound.lines_of(Bounded::Mean));
     }
     let x = Axis::run_time(values(&rates, |point| point.0));
-    let top = Axis::linear("operations per second", Some(0.0), values(&rates, |point| point.1));
+    let linear = |label, lines: &[Lines]| Axis::linear(label, Some(0.0), values(lines, |point| point.1));
+    let (top, middle) = (linear("operations per second", &rates), linear("MiB per second", &throughputs));
     let below = Axis::log_time("mean response time", values(&means, |point| point.1));
-    let panels = vec![Panel::of_lines(x.clone(), top, rates), Panel::of_lines(x, below, means)];
+    let has_moved = throughputs.iter().take(groups.len()).any(|lines| !lines.is_empty());
+    let moved = has_moved.then(|| Panel::of_lines(x.clone(), middle, throughputs));
+    let panels = [Panel::of_lines(x.clone(), top, rates)].into_iter().chain(moved);
     (
-        "Operations per second and response time",
-        "Operations per second and mean response time over time",
-        panels,
+        "Operations per second, throughput and response time",
+        "Operations per second, MiB per second and mean response time over time",
+        panels.chain([Panel::of_lines(x, below, means)]).collect(),
     )
 }
 
@@ -437,7 +458,7 @@ mod tests {
             let chart = chart(&[run(), run()], kind).unwrap();
             assert_eq!(chart.series.len(), 6);
             assert_eq!(chart.series[2].name, "2. mixed, write");
-            assert_eq!(chart.panels.len(), if kind == PlotKind::Timeline { 2 } else { 1 });
+            assert_eq!(chart.panels.len(), if kind == PlotKind::Timeline { 3 } else { 1 });
             assert!(chart.description.contains("mixed (write)"), "{}", chart.description);
             for panel in &chart.panels {
                 assert_eq!(panel.lines.len(), 6);
@@ -466,7 +487,9 @@ mod tests {
         let names: Vec<_> = chart.series[3..].iter().map(|series| series.name.as_str()).collect();
         assert_eq!(names[1..], ["bound: at least 5,000 IOPS", "requested: 13,000 IOPS"], "{names:?}");
         assert!(names[0].starts_with("bound: mean of at most "), "{names:?}");
-        let [rates, means] = &chart.panels[..] else { panic!("{chart:?}") };
+        let [rates, throughputs, means] = &chart.panels[..] else { panic!("{chart:?}") };
+        assert!(throughputs.lines[3..].iter().all(Vec::is_empty), "none of them is about bytes");
+        assert!(chart.series[3..].iter().all(|series| series.is_bound));
         let values = |lines: &Lines| lines.iter().map(|line| line[0].1).collect::<Vec<_>>();
         assert_eq!((values(&means.lines[3]), values(&rates.lines[3])), (vec![average; 2], vec![]));
         assert_eq!((values(&rates.lines[4]), values(&means.lines[4])), (vec![5000.0; 2], vec![]));
@@ -495,7 +518,7 @@ mod tests {
         let point = &mut run.phases[0].totals.series[4];
         *point = Point { seconds: point.seconds, ..Point::default() };
         let chart = chart(&[run], PlotKind::Timeline).unwrap();
-        assert_eq!((chart.panels[0].lines[0].len(), chart.panels[1].lines[0].len()), (1, 2));
+        assert_eq!((chart.panels[0].lines[0].len(), chart.panels[2].lines[0].len()), (1, 2));
         assert_eq!(chart.panels[0].lines[0][0][4].1, 0.0);
     }
 

@@ -50,13 +50,13 @@ pub(super) fn overlay(sources: &[Source<'_>]) -> Drawn {
 fn series(source: &Source<'_>) -> Series {
     let number = u64::from(source.phase.info.index) + 1;
     let name = format!("{number}. {}, {}", source.phase.info.task.name(), source.kind.name());
-    Series { run: source.run.info.id.0.clone(), name }
+    Series::new(&source.run.info.id.0, name)
 }
 
 /// The rate and the mean response time, with times since the start of the measured part.
 fn aligned(source: &Source<'_>) -> (Lines, Lines) {
     let start = released(source);
     let shifted = |line: Vec<(f64, f64)>| line.into_iter().map(|(at, value)| (at - start, value)).collect();
-    let (rate, means) = over_time(source);
-    (vec![shifted(rate)], means.into_iter().map(shifted).collect())
+    let course = over_time(source);
+    (vec![shifted(course.rate)], course.mean.into_iter().map(shifted).collect())
 }

@@ -4,8 +4,9 @@ use iolite_model::Quantile;
 use iolite_stats::Histogram;
 
 use super::axis::Axis;
+use super::bounds::{Bound, Bounded, bounds_of_distributions};
 use super::chart::{Marking, Panel, Series};
-use super::source::{Drawn, Lane, Lines, Source, cut, values};
+use super::source::{Drawn, Lane, Lines, MAX_PANELS, Source, cut, values};
 
 /// The percentiles, from below: each pair of neighbours has the area between them filled.
 const SHARES: [(&str, f64); 5] = [
@@ -16,18 +17,20 @@ const SHARES: [(&str, f64); 5] = [
     ("maximum", 1.0),
 ];
 
-/// Panels at most: below a fifth of the height nothing can be read.
-const MAX_PANELS: usize = 4;
-
-/// A panel for each kind of operation of a run, a line for each percentile; a percentile that rests on less than one operation of a
-/// section is left out.
+/// A panel for each kind of operation of a run, a line for each percentile, and for each bound of one over the phases that it applies to;
+/// a percentile that rests on less than one operation of a section is left out.
 pub(super) fn percentiles(sources: &[Source<'_>]) -> Drawn {
     let mut lanes = Lane::of(sources);
     let missing = sources.iter().filter(|source| source.response.count() == 0).count();
     let cut = cut(&mut lanes, MAX_PANELS).map(|note| note.replace("series", "panels"));
     let note = cut.or_else(|| (missing > 0).then(|| format!("{missing} series have no histogram.")));
-    let name = |(name, _): &(&str, f64)| Series { run: "all".into(), name: (*name).to_owned() };
-    let lines: Vec<Vec<Lines>> = lanes.iter().map(lines).collect();
+    let bounds = bounds_of_distributions(sources);
+    let name = |(name, _): &(&str, f64)| Series::new("all", *name);
+    let of_lane = |lane: &Lane<'_, '_>| -> Vec<Lines> {
+        let bounds = bounds.iter().map(|bound| lines_of(bound, lane));
+        lines(lane).into_iter().chain(bounds).collect()
+    };
+    let lines: Vec<Vec<Lines>> = lanes.iter().map(of_lane).collect();
     let x = Axis::run_time(lines.iter().flat_map(|lines| values(lines, |point| point.0)));
     let panel = |(lane, lines): (&Lane<'_, '_>, Vec<Lines>)| {
         let y = Axis::log_time(&lane.label(), values(&lines, |point| point.1));
@@ -36,10 +39,17 @@ pub(super) fn percentiles(sources: &[Source<'_>]) -> Drawn {
     Drawn {
         title: "Percentiles of the response time over time",
         about: "Median, 90th, 99th and 99.9th percentile and maximum of the response time by section of the phase",
-        series: SHARES.iter().map(name).collect(),
+        series: SHARES.iter().map(name).chain(bounds.iter().map(|bound| bound.series.clone())).collect(),
         panels: lanes.iter().zip(lines).map(panel).collect(),
         note,
     }
+}
+
+/// The lines of a bound in the panel of a lane: those of its run and kind of operation.
+fn lines_of(bound: &Bound, lane: &Lane<'_, '_>) -> Lines {
+    let first = lane.0[0];
+    let is_own = bound.series.run == first.run.info.id.0;
+    if is_own { bound.lines_of(Bounded::Distribution(first.kind)) } else { Lines::new() }
 }
 
 /// The lines of each percentile, one for each phase.

@@ -5,12 +5,10 @@ use iolite_results::Run;
 
 use super::axis::Axis;
 use super::chart::{Panel, Series};
-use super::source::{Drawn, Lines, MAX_SERIES, cut, values};
+use super::source::{Drawn, Lines, MAX_SERIES, MIB, cut, values};
 
 /// Devices drawn of each run, the busiest first.
 const DEVICES: usize = 4;
-
-const MIB: f64 = 1024.0 * 1024.0;
 
 /// Share of the CPU time, in percent, above which a host has too little left for peaks: a usual threshold of monitoring.
 const BUSY_CPU: f64 = 80.0;
@@ -131,7 +129,7 @@ pub(super) fn memory(runs: &[Run]) -> Drawn {
 }
 
 pub(super) fn line(run: &Run, panel: usize, name: String, points: Vec<(f64, f64)>) -> Line {
-    Line { panel, series: Series { run: run.info.id.0.clone(), name }, points }
+    Line { panel, series: Series::new(&run.info.id.0, name), points }
 }
 
 /// What a counter grew by per second, in units of this size, between each two readings.
@@ -156,7 +154,8 @@ fn means(readings: &[Reading], seconds: &str, operations: &str, unit: f64) -> Ve
 /// A horizontal line over the time of the readings.
 fn threshold(run: &Run, panel: usize, name: String, readings: &[Reading], at: f64) -> Line {
     let ends = [readings.first(), readings.last()];
-    line(run, panel, name, ends.into_iter().flatten().map(|end| (end.at.0 as f64 / 1e9, at)).collect())
+    let points = ends.into_iter().flatten().map(|end| (end.at.0 as f64 / 1e9, at)).collect();
+    Line { panel, series: Series::bound(&run.info.id.0, name), points }
 }
 
 fn gauge(readings: &[Reading], name: &str, unit: f64) -> Vec<(f64, f64)> {
@@ -184,7 +183,9 @@ pub(super) fn drawn(title: &'static str, about: &'static str, panels: &[&str], l
             own.map(|line| line.points.clone()).collect()
         };
         let lines: Vec<Lines> = series.iter().map(of_series).collect();
-        let y = Axis::linear(label, Some(0.0), values(&lines, |point| point.1));
+        // Shares are shown against the whole.
+        let whole = label.starts_with('%').then_some(100.0);
+        let y = Axis::linear(label, Some(0.0), values(&lines, |point| point.1).chain(whole));
         Panel::of_lines(x.clone(), y, lines)
     };
     let panels: Vec<Panel> = panels.iter().enumerate().map(panel).collect();

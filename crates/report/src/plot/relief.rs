@@ -9,6 +9,9 @@ use super::axis::{Axis, Tick};
 use super::chart::{Cell, Panel};
 use super::markup::{LABEL_HEIGHT, NAME_CHARACTERS, color, text, words};
 
+/// The label of the horizontal axis of surfaces over load.
+pub(super) const IN_FLIGHT: &str = "operations in flight";
+
 /// Height of a panel at least: what is drawn is flattened by the projection.
 pub(super) const MIN_RELIEF: f64 = 380.0;
 
@@ -68,7 +71,11 @@ pub(super) fn described(about: &str, panels: &[Panel]) -> String {
 /// A field in words: its value and where it is.
 fn named(panel: &Panel, cell: &Cell) -> String {
     let (x, y) = (middle(cell.x), middle(cell.y));
-    format!("{} with {} in flight, {}", cell.value, panel.x.describe(x), panel.y.describe(y))
+    let across = match panel.x.label.as_str() {
+        IN_FLIGHT => format!("with {} in flight", panel.x.describe(x)),
+        label => format!("at {} {label}", panel.x.describe(x)),
+    };
+    format!("{} {across}, {}", cell.value, panel.y.describe(y))
 }
 
 fn middle(ends: (f64, f64)) -> f64 {

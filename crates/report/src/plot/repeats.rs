@@ -75,7 +75,7 @@ pub(super) fn trend(sources: &[Source<'_>]) -> Drawn {
         let below = Axis::log_time("99th percentile of the response time", values(&tails, |point| point.1));
         panels.push(Panel::of_lines(x, below, tails));
     }
-    let series = groups.iter().map(|(key, _)| Series { run: "all runs".into(), name: named(key) });
+    let series = groups.iter().map(|(key, _)| Series::new("all runs", named(key)));
     Drawn {
         title: "Trend over runs",
         about: "Operations per second and response time of the same phases over runs",
@@ -117,7 +117,7 @@ pub(super) fn compare(sources: &[Source<'_>]) -> Drawn {
     let top = Axis::linear(rate, Some(0.0), values(&rates, |point| point.1));
     let label = format!("{RESPONSE}: median to 99th percentile, and mean");
     let below = Axis::log_time(&label, values(&times, |point| point.1));
-    let name = |run: &&iolite_results::Run| Series { run: "runs".into(), name: run.info.id.0.clone() };
+    let name = |run: &&iolite_results::Run| Series::new("runs", &run.info.id.0);
     Drawn {
         title: "Runs compared",
         about: "Operations per second and response times of runs side by side",

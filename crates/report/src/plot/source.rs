@@ -11,8 +11,13 @@ use super::chart::{Chart, Panel, Series};
 /// Series of a chart at most; beyond, nobody can distinguish them.
 pub(super) const MAX_SERIES: usize = 32;
 
+pub(super) const MIB: f64 = 1024.0 * 1024.0;
+
 /// The label of times that an operation took.
 pub(super) const RESPONSE: &str = "response time";
+
+/// Panels of the distribution over time at most: each is a kind of operation of a run, and makes the picture higher.
+pub(super) const MAX_PANELS: usize = 8;
 
 /// The lines of one series: each is interrupted where nothing is known.
 pub(super) type Lines = Vec<Vec<(f64, f64)>>;
@@ -159,21 +164,35 @@ pub(super) fn values(lines: &[Lines], of: fn(&(f64, f64)) -> f64) -> impl Iterat
     lines.iter().flatten().flatten().map(of)
 }
 
-/// Operations per second and mean response time of a phase; the latter is interrupted where nothing completed.
-pub(super) fn over_time(source: &Source<'_>) -> (Vec<(f64, f64)>, Lines) {
+/// The course of a phase.
+pub(super) struct SourceTimeline {
+    /// Operations per second.
+    pub(super) rate: Vec<(f64, f64)>,
+    /// MiB per second; empty of operations that move no bytes.
+    pub(super) throughput: Vec<(f64, f64)>,
+    /// The mean response time in nanoseconds, interrupted where nothing completed.
+    pub(super) mean: Lines,
+}
+
+/// The course of a phase over the time since the start of its run.
+pub(super) fn over_time(source: &Source<'_>) -> SourceTimeline {
     let mut start = released(source);
-    let (mut rate, mut mean) = (Vec::new(), vec![Vec::new()]);
+    let (mut rate, mut throughput, mut mean) = (Vec::new(), Vec::new(), vec![Vec::new()]);
     for point in source.phase.totals.series.iter().filter(|point| point.seconds > 0.0) {
         let middle = start + point.seconds / 2.0;
         start += point.seconds;
         rate.push((middle, point.operations[source.kind] as f64 / point.seconds));
+        throughput.push((middle, point.bytes[source.kind] as f64 / point.seconds / MIB));
         match (mean_response(point, source.kind), mean.last_mut()) {
             (Some(response), Some(line)) => line.push((middle, response)),
             _ => mean.push(Vec::new()),
         }
     }
     mean.retain(|line| !line.is_empty());
-    (rate, mean)
+    if throughput.iter().all(|point| point.1 == 0.0) {
+        throughput.clear();
+    }
+    SourceTimeline { rate, throughput, mean }
 }
 
 fn mean_response(point: &Point, kind: OpKind) -> Option<f64> {

@@ -35,6 +35,9 @@ const MAX_DOTTED: usize = 24;
 /// Dashes of a line, all colours with each.
 const DASHES: [&str; 4] = ["none", "7 3", "2 2", "9 3 2 3"];
 
+/// Dashes of bounds, which have one colour.
+const BOUND_DASHES: [&str; 4] = ["6 4", "2 4", "12 4", "12 3 2 3"];
+
 /// Colours by Okabe and Ito, which are distinguishable with colour blindness; black and the yellow adapted to the background.
 const STYLE: &str = "\
 text{font-family:system-ui,sans-serif;font-size:12px;fill:#222}\
@@ -45,9 +48,9 @@ text{font-family:system-ui,sans-serif;font-size:12px;fill:#222}\
 .c0{stroke:#0072b2}.c1{stroke:#d55e00}.c2{stroke:#009e73}.c3{stroke:#cc79a7}\
 .f0{fill:#0072b2}.f1{fill:#d55e00}.f2{fill:#009e73}.f3{fill:#cc79a7}.f4{fill:#e69f00}\
 .area{fill-opacity:.15;stroke:none}.bar{stroke-width:10;stroke-linecap:butt}\
-.mark{stroke:#888;stroke-dasharray:4 3}.interval{fill:#888}\
+.bound{stroke:#222;stroke-width:1.2}.mark{stroke:#888;stroke-dasharray:4 3}.interval{fill:#888}\
 .c4{stroke:#e69f00}.c5{stroke:#56b4e9}.c6{stroke:#000}.c7{stroke:#c9b800}\
-@media (prefers-color-scheme:dark){text{fill:#ddd}.note{fill:#aaa}.back{fill:#16181c}\
+@media (prefers-color-scheme:dark){text{fill:#ddd}.bound{stroke:#ddd}.note{fill:#aaa}.back{fill:#16181c}\
 .grid{stroke:#33363c}.c0{stroke:#3a9bd9}.c6{stroke:#fff}.c7{stroke:#f0e442}}";
 
 /// The chart as an SVG document.
@@ -114,28 +117,35 @@ fn drawn(panel: &Panel, series: &[Series], (top, bottom): (f64, f64), is_last: b
     let place = |(x, y): &(f64, f64)| (across(*x), down(*y));
     out += &marks(panel, &across, (top, bottom));
     if panel.marking == Marking::Bands {
-        out += &areas(panel, place);
+        out += &areas(panel, series, place);
     }
+    out + &lines(panel, series, place)
+}
+
+/// The lines of all series; few points are dots, too.
+fn lines(panel: &Panel, series: &[Series], place: impl Fn(&(f64, f64)) -> (f64, f64)) -> String {
     let is_bars = panel.marking == Marking::Bars;
-    for (number, (lines, series)) in panel.lines.iter().zip(series).enumerate() {
+    // Of a single point nothing else is seen.
+    let dotted = if panel.marking == Marking::Lines { MAX_DOTTED } else { 1 };
+    let mut out = String::new();
+    for (number, (lines, own)) in panel.lines.iter().zip(series).enumerate() {
         let (mut path, mut dots) = (String::new(), String::new());
         for line in lines {
-            for (at, (x, y)) in line.iter().enumerate() {
+            let is_dotted = line.len() <= dotted && !is_bars && !own.is_bound;
+            for (at, (x, y)) in line.iter().map(&place).enumerate() {
                 let command = if at == 0 { 'M' } else { 'L' };
-                let _ = write!(path, "{command}{:.1} {:.1}", across(*x), down(*y));
-            }
-            // Few points are dots, too: a line of no length has round ends.
-            if line.len() <= MAX_DOTTED && panel.marking == Marking::Lines {
-                line.iter().for_each(|(x, y)| {
-                    let _ = write!(dots, "M{:.1} {:.1}h0", across(*x), down(*y));
-                });
+                let _ = write!(path, "{command}{x:.1} {y:.1}");
+                if is_dotted {
+                    // A line of no length has round ends.
+                    let _ = write!(dots, "M{x:.1} {y:.1}h0");
+                }
             }
         }
-        let name = text(&format!("{}, run {}", series.name, series.run), NAME_CHARACTERS);
-        let look = if is_bars { format!("class=\"bar c{}\"", number % COLORS) } else { stroke(number) };
+        let name = text(&format!("{}, run {}", own.name, own.run), NAME_CHARACTERS);
+        let color = Series::ordinal(series, number) % COLORS;
+        let look = if is_bars { format!("class=\"bar c{color}\"") } else { stroke(series, number) };
         let _ = writeln!(out, "<path {look} d=\"{path}\"><title>{name}</title></path>");
         if !dots.is_empty() {
-            let color = number % COLORS;
             let _ = writeln!(out, "<path class=\"line dot c{color}\" d=\"{dots}\"/>");
         }
     }
@@ -161,9 +171,10 @@ fn marks(panel: &Panel, across: &dyn Fn(f64) -> f64, (top, bottom): (f64, f64)) 
 }
 
 /// The areas between each series and the one before it, wherever both are known.
-fn areas(panel: &Panel, place: impl Fn(&(f64, f64)) -> (f64, f64)) -> String {
+fn areas(panel: &Panel, series: &[Series], place: impl Fn(&(f64, f64)) -> (f64, f64)) -> String {
     let mut out = String::new();
-    for (number, pair) in panel.lines.windows(2).enumerate() {
+    let measured = series.iter().take_while(|series| !series.is_bound).count().min(panel.lines.len());
+    for (number, pair) in panel.lines[..measured].windows(2).enumerate() {
         let mut path = String::new();
         for (lower, upper) in pair[0].iter().zip(&pair[1]) {
             let known = |point: &&(f64, f64)| lower.iter().find(|below| below.0 == point.0);
@@ -222,7 +233,7 @@ fn legend(chart: &Chart) -> String {
             y += LEGEND_LINE;
         }
         let (left, right) = (RIGHT + 22.0, RIGHT + 46.0);
-        let _ = writeln!(out, "<path {} d=\"M{left} {}H{right}\"/>", stroke(number), y - 4.0);
+        let _ = writeln!(out, "<path {} d=\"M{left} {}H{right}\"/>", stroke(&chart.series, number), y - 4.0);
         out += &words(right + 7.0, y, "", "start", &text(&series.name, LEGEND_CHARACTERS));
         y += LEGEND_LINE;
     }
@@ -230,9 +241,16 @@ fn legend(chart: &Chart) -> String {
 }
 
 /// The looks of a series.
-fn stroke(number: usize) -> String {
-    let dashes = DASHES[number / COLORS % DASHES.len()];
-    format!("class=\"line c{}\" stroke-dasharray=\"{dashes}\"", number % COLORS)
+fn stroke(series: &[Series], number: usize) -> String {
+    let place = Series::ordinal(series, number);
+    if series.get(number).is_some_and(|series| series.is_bound) {
+        return format!(
+            "class=\"line bound\" stroke-dasharray=\"{}\"",
+            BOUND_DASHES[place % BOUND_DASHES.len()]
+        );
+    }
+    let dashes = DASHES[place / COLORS % DASHES.len()];
+    format!("class=\"line c{}\" stroke-dasharray=\"{dashes}\"", place % COLORS)
 }
 
 #[cfg(test)]
@@ -246,7 +264,7 @@ mod tests {
         Chart {
             title: name.to_owned(),
             description: name.to_owned(),
-            series: vec![Series { run: name.to_owned(), name: name.to_owned() }],
+            series: vec![Series::new(name, name)],
             panels: vec![Panel::of_lines(x, y, lines)],
             note: Some(name.to_owned()),
         }

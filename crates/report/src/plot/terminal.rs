@@ -7,7 +7,7 @@ use anstyle::AnsiColor;
 use unicode_width::UnicodeWidthStr;
 
 use super::axis::Axis;
-use super::chart::{Chart, Panel};
+use super::chart::{Chart, Panel, Series};
 use super::relief;
 
 /// Lines of a panel.
@@ -65,10 +65,19 @@ impl Canvas {
 
     /// Sets the dots between two places.
     fn line(&mut self, from: (f64, f64), to: (f64, f64), series: usize) {
+        self.between(from, to, series, |_| true);
+    }
+
+    /// Sets every other pair of them.
+    fn dashes(&mut self, from: (f64, f64), to: (f64, f64), series: usize) {
+        self.between(from, to, series, |step| step / 2 % 2 == 0);
+    }
+
+    fn between(&mut self, from: (f64, f64), to: (f64, f64), series: usize, is_set: fn(u32) -> bool) {
         let across = (to.0 - from.0).abs() * (self.columns * DOTS.0) as f64;
         let upwards = (to.1 - from.1).abs() * (ROWS * DOTS.1) as f64;
         let steps = across.max(upwards).ceil().clamp(1.0, 10_000.0) as u32;
-        for step in 0..=steps {
+        for step in (0..=steps).filter(|step| is_set(*step)) {
             let share = f64::from(step) / f64::from(steps);
             self.dot(from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share, series);
         }
@@ -112,7 +121,7 @@ pub fn terminal(chart: &Chart, columns: usize, in_color: bool) -> String {
         out += &format!("\n{}\n", escaped(&panel.y.label));
         out += &match &panel.height {
             Some(height) => wires(panel, height, columns, in_color),
-            None => frame(panel, columns, in_color),
+            None => frame(panel, &chart.series, columns, in_color),
         };
     }
     for (number, series) in chart.series.iter().enumerate() {
@@ -140,7 +149,7 @@ fn wires(panel: &Panel, height: &Axis, columns: usize, in_color: bool) -> String
     rows.collect::<String>() + &escaped(relief::axes(panel, height)) + "\n"
 }
 
-fn frame(panel: &Panel, columns: usize, in_color: bool) -> String {
+fn frame(panel: &Panel, series: &[Series], columns: usize, in_color: bool) -> String {
     let mut canvas = Canvas::new(columns);
     for cell in &panel.cells {
         let ends = |axis: &Axis, ends: (f64, f64)| (axis.place(ends.0), axis.place(ends.1));
@@ -149,7 +158,9 @@ fn frame(panel: &Panel, columns: usize, in_color: bool) -> String {
     let place = |point: &(f64, f64)| (panel.x.place(point.0), panel.y.place(point.1));
     for (number, lines) in panel.lines.iter().enumerate() {
         for line in lines {
-            line.windows(2).for_each(|pair| canvas.line(place(&pair[0]), place(&pair[1]), number));
+            let is_bound = series.get(number).is_some_and(|series| series.is_bound);
+            let drawn = if is_bound { Canvas::dashes } else { Canvas::line };
+            line.windows(2).for_each(|pair| drawn(&mut canvas, place(&pair[0]), place(&pair[1]), number));
             line.first()
                 .map(place)
                 .into_iter()
@@ -191,7 +202,7 @@ fn ticks(axis: &Axis, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::{Cell, Series};
+    use crate::plot::Cell;
 
     fn chart() -> Chart {
         let line = vec![(0.0, 0.0), (10.0, 100.0)];
@@ -202,7 +213,7 @@ mod tests {
         Chart {
             title: "a\x1b[2Jb".into(),
             description: String::new(),
-            series: vec![Series { run: "r".into(), name: "s".into() }],
+            series: vec![Series::new("r", "s")],
             panels: vec![
                 Panel::of_lines(axis("seconds", 10.0), axis("rate", 100.0), vec![vec![line]]),
                 fields,

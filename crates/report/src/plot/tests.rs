@@ -1,8 +1,8 @@
-use super::{PlotKind, chart, svg, terminal};
+use super::{Chart, Panel, PlotKind, chart, svg, terminal};
 use crate::synthetic;
 use iolite_model::{
     Access, Bytes, Concluded, DatabaseUse, DeviceCounters, Event, Fitness, Mix, Nanos, OpKind, Physical,
-    Reading, ReadingValue, Reason, ReasonUnit, RunId, Sink as _, Verdict,
+    Quantile, Reading, ReadingValue, Reason, ReasonUnit, RunId, Sink as _, Verdict,
 };
 use iolite_results::Run;
 use iolite_stats::{Knee, KneeFound, LoadPoint};
@@ -246,24 +246,85 @@ fn the_criteria_of_a_verdict_are_lines_over_the_phases_that_they_judged() {
     ];
     judged.verdict = Some(Verdict::of("oltp", reasons));
     let chart = chart(&[judged], PlotKind::Timeline).unwrap();
-    let is_criterion = |name: &str| name.starts_with("criterion: ");
-    let found: Vec<(usize, &str)> = chart
-        .series
-        .iter()
-        .enumerate()
-        .filter(|(_, series)| is_criterion(&series.name))
-        .map(|(at, series)| (at, series.name.as_str()))
-        .collect();
-    let [(time, of_time), (rate, of_rate)] = found[..] else { panic!("{found:?}") };
-    assert_eq!((of_time, of_rate), ("criterion: random read, mean: as asked", "criterion: rate: as asked"));
-    let [rates, means] = &chart.panels[..] else { panic!("two panels") };
-    assert!(rates.lines[time].is_empty() && means.lines[rate].is_empty());
-    assert!(means.lines[time].iter().flatten().all(|point| point.1 == 2e6));
-    assert!(rates.lines[rate].iter().flatten().all(|point| point.1 == 5_000.0));
+    let found = criteria(&chart);
+    let [(time, of_time), (rate, of_rate), (bytes, of_bytes)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(
+        (&**of_time, &**of_rate),
+        ("criterion: random read, mean: as asked", "criterion: rate: as asked")
+    );
+    assert_eq!(of_bytes, "criterion: bandwidth: as asked");
+    let [rates, throughputs, means] = &chart.panels[..] else { panic!("three panels") };
+    let is_only_in = |series: usize, own: &Panel, value: f64| {
+        let others = chart.panels.iter().filter(|panel| !std::ptr::eq(*panel, own));
+        others.into_iter().all(|panel| panel.lines[series].is_empty())
+            && own.lines[series].iter().flatten().all(|point| point.1 == value)
+            && !own.lines[series].is_empty()
+    };
+    assert!(is_only_in(*time, means, 2e6) && is_only_in(*rate, rates, 5_000.0));
+    assert!(is_only_in(*bytes, throughputs, 1e9 / (1024.0 * 1024.0)));
     // The phase's own line lies beneath it.
     let own = &rates.lines[1][0];
-    let line = &rates.lines[rate][0];
+    let line = &rates.lines[*rate][0];
     assert!(line[0].0 <= own[0].0 && own[own.len() - 1].0 <= line[1].0, "{line:?}");
+}
+
+/// The criteria among the series of a chart, with their places.
+fn criteria(chart: &Chart) -> Vec<(usize, String)> {
+    let named = chart.series.iter().map(|series| series.name.clone()).enumerate();
+    let found: Vec<_> = named.filter(|(_, name)| name.starts_with("criterion: ")).collect();
+    assert!(found.iter().all(|(place, _)| chart.series[*place].is_bound));
+    found
+}
+
+#[test]
+fn criteria_of_percentiles_are_lines_in_the_panel_of_their_kind_of_operation() {
+    let mut judged = run("20261123T060000-1", 0, 1.0);
+    // The mixed phase has reads of 90 us and writes of 900 us.
+    let p99 = |kind| judged.phases[3].totals.response(kind).unwrap().quantile(Quantile(0.99)).0 as f64;
+    let (reads, writes) = (p99(OpKind::Read), p99(OpKind::Write));
+    let reason = |what: &str, value, bound| {
+        Reason::new(Fitness::Fit, what, "as measured", "as asked")
+            .with_figure(value, bound, ReasonUnit::Nanoseconds)
+            .of_phase(3)
+    };
+    let reasons = vec![
+        reason("mixed writes, p99", writes, 9e6),
+        reason("mixed reads, p99", reads, 4e5),
+        reason("mixed writes, longest", 5.0 * writes, 2e7),
+        reason("mixed reads, mean", 9e4, 2e6),
+        // Not judged: the main kind of the phase, which are reads.
+        reason("mixed, p99.9", f64::NAN, 3e6),
+    ];
+    judged.verdict = Some(Verdict::of("oltp", reasons));
+    let other = run("20261123T070000-2", 3_600_000_000_000, 1.2);
+    let chart = chart(&[judged, other], PlotKind::Percentiles).unwrap();
+    let found = criteria(&chart);
+    let names: Vec<&str> = found.iter().map(|(_, name)| name.as_str()).collect();
+    let drawn = |name: &str| -> Vec<(String, f64)> {
+        let (place, _) = found.iter().find(|(_, own)| own.contains(name)).unwrap();
+        let of_panel = |panel: &Panel| Some((panel.y.label.clone(), panel.lines[*place].first()?[0].1));
+        chart.panels.iter().filter_map(of_panel).collect()
+    };
+    assert_eq!(names.len(), 4, "the mean belongs into another chart: {names:?}");
+    for (name, kind, bound) in [
+        ("mixed writes, p99", "write", 9e6),
+        ("mixed reads, p99", "read", 4e5),
+        ("mixed writes, longest", "write", 2e7),
+        ("mixed, p99.9", "read", 3e6),
+    ] {
+        let drawn = drawn(name);
+        assert_eq!(drawn.len(), 1, "{name}: {drawn:?}");
+        let (label, value) = &drawn[0];
+        assert!(
+            label.contains(&format!(" {kind}")) && label.contains("20261123T060000-1"),
+            "{name}: {label}"
+        );
+        assert_eq!(*value, bound);
+    }
+    // Neither a band nor a dot: of the measured percentiles alone.
+    let picture = svg(&chart);
+    assert_eq!(picture.matches("class=\"line bound\"").count(), 4 + 4 * chart.panels.len());
+    assert!(!picture.contains("class=\"area f0\""), "the fifth colour is the last one of the bands");
 }
 
 #[test]

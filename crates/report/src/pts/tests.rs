@@ -136,6 +136,44 @@ fn the_plots_of_the_specification_have_their_panels_and_series() {
 }
 
 #[test]
+fn the_figures_of_the_window_are_drawn_by_block_size_and_mix() {
+    let runs = [run(1.0)];
+    let document = json(&runs[0], &terms(1.0));
+    let section =
+        document["sections"].as_array().unwrap().iter().find(|section| section["name"] == "iops").unwrap();
+    let cells = section["cells"].as_array().unwrap();
+    let window = chart(&runs, PlotKind::PtsWindow).unwrap();
+    let labels: Vec<&str> = window.panels.iter().map(|panel| panel.y.label.as_str()).collect();
+    assert_eq!(labels[0], "IOPS test: operations per second", "{labels:?}");
+    assert_eq!(labels.len(), 4, "{labels:?}");
+    for cell in cells {
+        let (mix, block) =
+            (cell["read_percent"].as_u64().unwrap(), Bytes(cell["block_bytes"].as_u64().unwrap()));
+        let name = format!("{mix}/{} % reads/writes", 100 - mix);
+        let series = window.series.iter().position(|series| series.name == name).unwrap();
+        let place = window.panels[0].x.ticks.iter().find(|tick| tick.label == block.to_string()).unwrap().at;
+        let drawn = window.panels[0].lines[series][0].iter().find(|point| point.0 == place).unwrap().1;
+        assert_eq!(drawn, cell["value"].as_f64().unwrap(), "{name}, {block}");
+    }
+    let relief = chart(&[run(1.0), run(1.0)], PlotKind::PtsRelief).unwrap();
+    assert_eq!(relief.panels.len(), 2 * 4);
+    assert_eq!(relief.panels[0].cells.len(), cells.len());
+    // The highest reaches as far up as the scale says.
+    let (panel, highest) =
+        (&relief.panels[0], cells.iter().map(|cell| cell["value"].as_f64().unwrap()).fold(0.0, f64::max));
+    let share = panel.cells.iter().map(|cell| cell.share).fold(0.0, f64::max);
+    assert!((share - highest / panel.height.as_ref().unwrap().high).abs() < 1e-9 && share <= 1.0, "{share}");
+    assert!(
+        relief.description.contains("% ") && !relief.description.contains("in flight"),
+        "{}",
+        relief.description
+    );
+    // Pools of all rounds and tests by their load are no figures of the specification.
+    let page = crate::html::page(&runs);
+    assert!(page.contains("data-kind=\"pts-window-3d\"") && !page.contains("data-kind=\"surface\""));
+}
+
+#[test]
 fn a_rehearsal_is_marked_in_text_plots_and_page() {
     let runs = [run(0.01)];
     let mark = "do not conform to the specification";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use iolite_model::{Bandwidth, Iops, Layer, Nanos, OpKind, Quantile, Task};
-use iolite_stats::{Difference, Direction, Estimate, PhaseResult};
+use iolite_stats::{Difference, Estimate, PhaseResult};
 use serde::{Deserialize, Serialize};
 
 use super::order::{MIN_PAIRS, Pair, fixed};
@@ -73,21 +73,13 @@ impl Figure {
 
     /// The figure of a phase; `None` where nothing succeeded, and where there are too few operations for a percentile.
     pub fn of(self, phase: &PhaseResult, kind: OpKind) -> Option<Estimate> {
-        let higher = Direction::HigherIsBetter;
         match self.quantile() {
             Some(quantile) => {
                 let independent = phase.effective_for_quantile(kind, quantile);
                 let resolved = Estimate::resolves(quantile, independent);
                 phase.quantile(kind, quantile).filter(|_| resolved)
             }
-            None if self == Figure::Bandwidth => {
-                let series = &phase.totals.series;
-                let moved: Vec<_> = series.iter().map(|p| (p.seconds, p.bytes[kind] as f64)).collect();
-                let seconds = phase.totals.measured as f64 / 1e9;
-                let value = phase.totals.bytes(kind) as f64 / seconds;
-                (value > 0.0)
-                    .then(|| Estimate::ratio(&moved, higher).unwrap_or_else(|| super::bare(value, higher)))
-            }
+            None if self == Figure::Bandwidth => phase.bandwidth(kind),
             None => {
                 let summary = phase.summary(kind)?;
                 let estimate = if self == Figure::Rate { summary.rate } else { summary.mean };

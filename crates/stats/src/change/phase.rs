@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Change, changes};
 use crate::estimate::{Direction, Estimate};
+use crate::series::Point;
 use crate::summary::PhaseResult;
 
 /// What did not stay as it was within a phase: concluded at the phase's end, where there is anything to report.
@@ -28,7 +29,8 @@ impl PhaseChanges {
             return None;
         }
         let operation = main_kind(phase);
-        let changes = changes(&series(phase, operation));
+        let working = series_of(phase.before_end_sync(), operation);
+        let changes = changes(&working);
         (!changes.is_empty()).then_some(PhaseChanges { operation, changes })
     }
 
@@ -83,7 +85,11 @@ fn main_kind(phase: &PhaseResult) -> OpKind {
 }
 
 fn series(phase: &PhaseResult, kind: OpKind) -> Vec<(f64, f64)> {
-    phase.totals.series.iter().map(|point| (point.seconds, point.operations[kind] as f64)).collect()
+    series_of(&phase.totals.series, kind)
+}
+
+fn series_of(points: &[Point], kind: OpKind) -> Vec<(f64, f64)> {
+    points.iter().map(|point| (point.seconds, point.operations[kind] as f64)).collect()
 }
 
 #[cfg(test)]

@@ -75,14 +75,14 @@ fn judged<'a>(terms: &ClassicTerms, run: &'a Run) -> Vec<Judged<'a>> {
         judged.push(of("Bonnie++, block output", Figure::Stream(OpKind::Write), &[output]));
         judged.push(of("Bonnie++, block input", Figure::Stream(OpKind::Read), &[input]));
         judged.push(of("Bonnie++, random seeks", Figure::Rate, &[seeks]));
-        judged.push(of("Bonnie++, mean of a seek", Figure::Response, &[seeks]));
+        judged.push(of("Bonnie++, random seeks, mean", Figure::Response, &[seeks]));
     }
     if let Some(iozone) = &terms.iozone {
         let readers =
             (1..=iozone.processes).map(|process| ClassicStep::Iozone(IozoneTest::RandomRead, process));
         let readers: Vec<_> = readers.collect();
         judged.push(of("IOzone, random readers", Figure::Rate, &readers));
-        judged.push(of("IOzone, mean of a random read", Figure::Response, &readers));
+        judged.push(of("IOzone, random readers, mean", Figure::Response, &readers));
     }
     judged
 }
@@ -97,6 +97,9 @@ impl Judged<'_> {
                 self.figure.asked(),
             )
         });
+        if let [phase] = self.phases[..] {
+            reason = reason.of_phase(phase.info.index);
+        }
         let kind = match self.figure {
             Figure::Stream(kind) => kind,
             Figure::Rate | Figure::Response => OpKind::Read,

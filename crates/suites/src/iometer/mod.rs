@@ -2,7 +2,7 @@
 
 use iolite_model::{
     Access, AccessLine, Arrival, BackendKind, Bytes, FileTarget, FileTask, Flow, IometerPoint, IometerTerms,
-    Jumps, Mix, Nanos, SizeLaw, Sizes, Stop, Target, Task, WeightedSize,
+    Jumps, Mix, Nanos, SizeLaw, Sizes, Stop, Target, Task, Warning, WeightedSize,
 };
 use iolite_results::Run;
 
@@ -78,6 +78,15 @@ impl Iometer {
             }
         }
         Ok(())
+    }
+
+    /// What a test leaves out if a worker has several targets: there is one test file.
+    pub fn left_out(worker: &str, targets: usize) -> Warning {
+        let why = format!(
+            "there is one test file, with the outstanding I/Os of one target; Iometer has as many for each target: for as many in all, \
+             multiply `# of Outstanding I/Os` by {targets}"
+        );
+        Warning::LeftOut { what: format!("the {targets} targets of worker `{worker}`"), why }
     }
 
     /// The tasks that are left, those that start together in one slice.

@@ -3,6 +3,7 @@
 pub(super) mod demand;
 pub(super) mod recovery;
 pub(super) mod steady;
+pub(super) mod window;
 pub(super) mod zones;
 
 use iolite_model::PtsTerms;
@@ -11,8 +12,6 @@ use iolite_results::Run;
 use super::axis::Axis;
 use super::chart::{Panel, Series};
 use super::source::{Drawn, Lines, MAX_SERIES, cut, values};
-
-const MIB: f64 = 1024.0 * 1024.0;
 
 /// A series: its lines, each in a panel.
 struct Line {
@@ -44,7 +43,7 @@ fn of_runs(runs: &[Run]) -> Vec<(&Run, PtsTerms)> {
 }
 
 fn series(run: &Run, name: String) -> Series {
-    Series { run: run.info.id.0.clone(), name }
+    Series::new(&run.info.id.0, name)
 }
 
 /// Marks what is no figure of the specification.

@@ -3,8 +3,8 @@
 use iolite_model::{Nanos, OpKind, PtsSection, PtsTerms, PtsTest};
 use iolite_results::{PtsProgress, Run};
 
-use super::{Line, MIB, by_panel, linear, of_runs, series};
-use crate::plot::source::Drawn;
+use super::{Line, by_panel, linear, of_runs, series};
+use crate::plot::source::{Drawn, MIB};
 
 /// Writes per second, MiB per second, and response times of each stage over the time that was written.
 pub(in crate::plot) fn recovery(runs: &[Run]) -> Drawn {

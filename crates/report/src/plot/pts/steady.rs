@@ -3,8 +3,9 @@
 use iolite_model::{Bytes, OpKind, PtsCell, PtsPhase, PtsSection, PtsTerms, PtsTest};
 use iolite_results::{PtsProgress, Run};
 
-use super::{Line, MIB, drawn, of_runs, series};
-use crate::plot::source::Drawn;
+use super::{Line, drawn, of_runs, series};
+use crate::plot::chart::Series;
+use crate::plot::source::{Drawn, MIB};
 
 /// The figure of every block size, writes only, by round: a panel for each test.
 pub(in crate::plot) fn convergence(runs: &[Run]) -> Drawn {
@@ -92,7 +93,7 @@ pub(in crate::plot) fn verification(runs: &[Run]) -> Drawn {
     if let (true, Some((run, _))) = (length > 0.0, found.first()) {
         let bound = |(percent, name): (f64, &str)| {
             let points = vec![(1.0, percent), (length, percent)];
-            Line::new(0, series(run, name.to_owned()), points)
+            Line::new(0, Series::bound(&run.info.id.0, name), points)
         };
         // First: where there are more series than can be drawn, the last ones are left out.
         lines.splice(..0, [(110.0, "mean + 10 %"), (100.0, "mean"), (90.0, "mean - 10 %")].map(bound));

@@ -3,8 +3,8 @@
 use iolite_model::PtsTest;
 use iolite_results::{PtsProgress, Run};
 
-use super::{Line, MIB, drawn, of_runs, series};
-use crate::plot::source::Drawn;
+use super::{Line, drawn, of_runs, series};
+use crate::plot::source::{Drawn, MIB};
 
 /// A series for each mix and block size.
 pub(in crate::plot) fn zones(runs: &[Run]) -> Drawn {
