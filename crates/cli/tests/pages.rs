@@ -206,7 +206,7 @@ fn charts_are_zoomed_read_and_saved_by_pointer_and_keyboard() {
          const look = setInterval(() => {{ if (figure.dataset.saved) {{ clearInterval(look); done(figure.dataset.saved); }} }}, 20); \
          figure.querySelector('.tools button:nth-child(4)').click(); }})"
     );
-    assert_eq!(browser.value(&save), "operations-per-second-and-response-time.png");
+    assert_eq!(browser.value(&save), "operations-per-second-throughput-and-response-time.png");
     let saved = browser.value(
         "new Promise(done => { const image = new Image(); image.onload = () => { const canvas = document.createElement('canvas'); \
          [canvas.width, canvas.height] = [image.width, image.height]; const context = canvas.getContext('2d'); \
