@@ -1,13 +1,16 @@
-//! Faults of mapped memory: SIGBUS while a copy is in progress is an error of that copy, and of nothing else.
+//! Faults of mapped memory: SIGBUS while a copy is in progress is an error of that copy, and of nothing else; in a range that is
+//! watched (`watched.rs`), one of that range.
 //!
-//! The handler puts an empty page in the place of the one that can't be had, so that the copy comes to its end, and notes that it
-//! did. A fault anywhere else ends the process, as it would without the handler.
+//! The handler puts an empty page in the place of the one that can't be had, so that the access comes to its end, and notes that
+//! it did. A fault anywhere else ends the process, as it would without the handler.
 
 use std::cell::Cell;
 use std::io;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence};
+
+use crate::watched_ranges;
 
 thread_local! {
     /// First byte and end of what this thread copies from or to.
@@ -46,23 +49,30 @@ pub(crate) fn during(start: usize, length: usize, copy: impl FnOnce()) -> bool {
     FAULTED.replace(false)
 }
 
-/// Async-signal-safe: it reads and sets thread-local cells that need no initialisation, and makes system calls.
+/// Async-signal-safe: it reads and sets thread-local cells that need no initialisation, and atomics, and makes system calls.
 extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel hands over a siginfo_t that is valid during the handler; for SIGBUS it has an address.
     let address = unsafe { (*info).si_addr() } as usize;
     let (start, end) = RANGE.get();
     if (start..end).contains(&address) {
-        let page = rustix::param::page_size();
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let at = (address / page * page) as *mut libc::c_void;
-        // SAFETY: the page belongs to a mapping that this thread is copying from or to, to which there are no references;
-        // its owner maps it anew afterwards.
-        if unsafe { libc::mmap(at, page, protection, flags, -1, 0) } != libc::MAP_FAILED {
+        if replace(address) {
             FAULTED.set(true);
             return;
         }
+    } else if watched_ranges::note(address) && replace(address) {
+        return;
     }
     // SAFETY: the default action is the process's end, which follows when the instruction is repeated.
     unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
+}
+
+/// Puts an empty page of this process in the place of the one at an address; whether that was possible.
+fn replace(address: usize) -> bool {
+    let page = rustix::param::page_size();
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let at = (address / page * page) as *mut libc::c_void;
+    // SAFETY: the page belongs to a mapping that this thread is copying from or to, to which there are no references and which
+    // its owner maps anew afterwards, or to one that is watched, whose users access it as memory that others change.
+    unsafe { libc::mmap(at, page, protection, flags, -1, 0) != libc::MAP_FAILED }
 }

@@ -36,4 +36,6 @@ mod testing;
 pub mod trim;
 pub mod usage;
 pub mod vectored;
+pub mod watched;
+mod watched_ranges;
 pub mod zoned;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
@@ -39,6 +40,26 @@ impl Process {
             Err(Errno::SRCH) => Ok(false),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Kills it (SIGKILL), unless it has ended already.
+    ///
+    /// # Errors
+    /// It is somebody else's.
+    pub fn kill(&self) -> io::Result<()> {
+        match pidfd_send_signal(&self.0, Signal::KILL) {
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until it has ended, for so long at most; whether it has.
+    ///
+    /// # Errors
+    /// The system can't wait.
+    pub fn wait_for(&self, limit: Duration) -> io::Result<bool> {
+        let seconds = i64::try_from(limit.as_secs()).unwrap_or(i64::MAX);
+        self.ended_within(Some(Timespec { tv_sec: seconds, tv_nsec: limit.subsec_nanos().into() }))
     }
 
     /// Waits until it has ended.
@@ -86,6 +107,17 @@ mod tests {
         assert_eq!(child.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
         // Whatever its number means now, it is not this process.
         assert!(!process.interrupt().unwrap());
+    }
+
+    #[test]
+    fn a_process_is_waited_for_within_a_limit_and_killed() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let process = Process::open(child.id()).unwrap().unwrap();
+        assert!(!process.wait_for(Duration::from_millis(1)).unwrap());
+        process.kill().unwrap();
+        assert!(process.wait_for(Duration::from_secs(100)).unwrap());
+        assert_eq!(child.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
+        process.kill().unwrap();
     }
 
     #[test]

@@ -10,7 +10,7 @@ use iolite_model::ErrorCause;
 use crate::common::{IOLITE, TestDirectory, is_root, skip, stderr};
 use crate::file_system::Faulty;
 use crate::fuse::{Call, Fault, Rule};
-use crate::{ended_by_itself, injected};
+use crate::{ended_by_itself, injected, nothing_is_lost};
 
 /// A command of a database in `directory`, with its results beside the directory of the test.
 fn ran(place: &TestDirectory, verb: &str, command: &str, directory: &Path, more: &[&str]) -> Command {
@@ -114,6 +114,32 @@ fn a_database_on_storage_that_fails_has_its_remedy() {
     let output = ran(place, "ranwrite", "run", &at, &SHORT).output().unwrap();
     assert!(faulty.struck(0) > 0, "{}", stderr(&output));
     produced(ErrorCause::SqliteStorage, &output);
+}
+
+/// SQLite maps the index of its log. A page of it that can't be read is SIGBUS, and here an error of the storage.
+#[test]
+fn an_index_of_the_log_that_cannot_be_read_is_an_error_after_which_nothing_is_lost() {
+    for (verb, name) in [("ranread", "RanRead.db"), ("ranwrite", "RanWriteGlobal1.db")] {
+        let Some(faulty) = Faulty::new() else { return };
+        let (place, at) = (&faulty.place, faulty.directory());
+        set_up(place, &place.data());
+        for name in ["RanRead.db", "RanWriteGlobal1.db"] {
+            fs::copy(place.data().join(name), at.join(name)).unwrap();
+        }
+        faulty.disk.script().use_page_cache();
+        let mut run = ran(place, verb, "run", &at, &["--jobs", "1", "--runtime", "600s"]);
+        let mut child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        place.wait_for_intervals(&mut child, 3);
+        let index = at.join(format!("{name}-shm"));
+        let inode = std::os::unix::fs::MetadataExt::ino(&fs::metadata(&index).unwrap());
+        faulty.disk.script().set(vec![Rule::new(Call::Read, Fault::Error(5)).of_file(inode)]);
+        // Whoever opens a file of this file system has its pages dropped from the cache.
+        fs::File::open(&index).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(faulty.struck(0) > 0, "{}", stderr(&output));
+        produced(ErrorCause::SqliteStorage, &output);
+        nothing_is_lost(place, 3);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod counts;
 mod direct;
 mod frames;
 mod locks;
+mod log_index;
 pub mod vfs;
 
 use std::ffi::CStr;
@@ -252,6 +253,32 @@ fn mark_in_header(path: &Path) -> Option<i64> {
         i64::from(u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
     };
     (number(68) == APPLICATION_ID).then(|| number(60))
+}
+
+/// Has a database for this connection alone, for as long as that is: before its file is removed. `None` where the file is not one that
+/// SQLite reads, which nobody uses.
+///
+/// # Errors
+/// [`Error::Busy`] where another session, of this process or another one, has it open.
+pub fn alone(path: &Path) -> Result<Option<Connection>> {
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)?;
+    // Leaving the write-ahead log requires that nobody else has the database open.
+    let taken = connection.busy_timeout(std::time::Duration::ZERO).and_then(|()| {
+        connection.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;
+        connection.execute_batch("BEGIN EXCLUSIVE")
+    });
+    match taken {
+        Ok(()) => Ok(Some(connection)),
+        Err(error)
+            if matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+            ) =>
+        {
+            Err(Error::Busy { what: path.display().to_string() })
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 /// SQLite's error of a code.

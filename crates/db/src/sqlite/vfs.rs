@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use super::direct::{Batch, Bounce, Counted, Counters, Lease, Part};
 use super::frames::Frames;
+use super::log_index::LogIndex;
 
 /// Bypasses the page cache for database files where the file system allows it.
 pub const DIRECT: &CStr = c"iolite-direct";
@@ -61,6 +62,8 @@ struct State {
     batch: Batch,
     frames: Frames,
     counters: Arc<Counters>,
+    /// The connection's, of the database file and of its log.
+    index: Arc<LogIndex>,
 }
 
 impl State {
@@ -205,9 +208,43 @@ forward!(x_unlock, xUnlock, level: c_int);
 forward!(x_check_reserved_lock, xCheckReservedLock, out: *mut c_int);
 forward!(x_sector_size, xSectorSize);
 forward!(x_device_characteristics, xDeviceCharacteristics);
-forward!(x_shm_map, xShmMap, page: c_int, size: c_int, extend: c_int, out: *mut *mut c_void);
-forward!(x_shm_lock, xShmLock, offset: c_int, n: c_int, flags: c_int);
-forward!(x_shm_unmap, xShmUnmap, delete: c_int);
+
+unsafe extern "C" fn x_shm_map(
+    file: File,
+    page: c_int,
+    size: c_int,
+    extend: c_int,
+    out: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: as for the forwarded methods; `out` is there to be written, and null where the region does not exist.
+    guarded(ffi::SQLITE_IOERR_SHMMAP, || unsafe {
+        let code = inner_call!(file, xShmMap, page, size, extend, out);
+        if code != ffi::SQLITE_OK || (*out).is_null() {
+            return code;
+        }
+        let watched = state_of(file).index.watch((*out).addr(), size as usize);
+        if watched { ffi::SQLITE_OK } else { ffi::SQLITE_IOERR_SHMMAP }
+    })
+}
+
+unsafe extern "C" fn x_shm_lock(file: File, offset: c_int, n: c_int, flags: c_int) -> c_int {
+    // SAFETY: as for the forwarded methods.
+    guarded(ffi::SQLITE_IOERR_SHMLOCK, || unsafe {
+        // Locks are given up in any case.
+        if flags & ffi::SQLITE_SHM_LOCK != 0 && state_of(file).index.is_lost() {
+            return ffi::SQLITE_IOERR_SHMMAP;
+        }
+        inner_call!(file, xShmLock, offset, n, flags)
+    })
+}
+
+unsafe extern "C" fn x_shm_unmap(file: File, delete: c_int) -> c_int {
+    // SAFETY: as for the forwarded methods. What is no longer watched is unmapped after that.
+    guarded(ffi::SQLITE_IOERR, || unsafe {
+        state_of(file).index.forget();
+        inner_call!(file, xShmUnmap, delete)
+    })
+}
 
 unsafe extern "C" fn x_shm_barrier(file: File) {
     // SAFETY: as for the forwarded methods.
@@ -293,7 +330,7 @@ unsafe fn open(
             return if code == ffi::SQLITE_OK { ffi::SQLITE_CANTOPEN } else { code };
         }
     }
-    let (mut lease, mut counters) = (None, None);
+    let (mut lease, mut of_database) = (None, None);
     match part {
         Part::Data if shim.direct && !name.is_null() => {
             // SAFETY: a `sqlite3_filename` is a C string.
@@ -303,11 +340,11 @@ unsafe fn open(
         }
         Part::Data => {}
         // SAFETY: the name of a log comes from the pager.
-        Part::Log => counters = unsafe { counters_of_database(name) },
+        Part::Log => of_database = unsafe { shared_with_database(name) },
     }
-    let counters = counters.unwrap_or_default();
+    let (counters, index) = of_database.unwrap_or_default();
     let (bounce, batch, frames) = (Bounce::default(), Batch::default(), Frames::default());
-    let state = State { part, lease, bounce, batch, frames, counters };
+    let state = State { part, lease, bounce, batch, frames, counters, index };
     // SAFETY: `file` has room for a handle, and its inner file is open.
     unsafe {
         (*file.cast::<Handle>()).state = Box::into_raw(Box::new(state));
@@ -330,11 +367,11 @@ unsafe fn unmoved(file: File) -> bool {
     code == ffi::SQLITE_OK && moved == 0
 }
 
-/// The counters of the database that a log belongs to.
+/// What a log shares with the database that it belongs to.
 ///
 /// # Safety
 /// `name` must be null or the name that the pager opens a log by.
-unsafe fn counters_of_database(name: ffi::sqlite3_filename) -> Option<Arc<Counters>> {
+unsafe fn shared_with_database(name: ffi::sqlite3_filename) -> Option<(Arc<Counters>, Arc<LogIndex>)> {
     if name.is_null() {
         return None;
     }
@@ -343,7 +380,11 @@ unsafe fn counters_of_database(name: ffi::sqlite3_filename) -> Option<Arc<Counte
     unsafe {
         let database = ffi::sqlite3_database_file_object(name);
         let ours = !database.is_null() && std::ptr::eq((*database).pMethods, &raw const METHODS);
-        ours.then(|| Arc::clone(&(*(*database.cast::<Handle>()).state).counters))
+        if !ours {
+            return None;
+        }
+        let state = &*(*database.cast::<Handle>()).state;
+        Some((Arc::clone(&state.counters), Arc::clone(&state.index)))
     }
 }
 
@@ -375,7 +416,7 @@ unsafe extern "C" fn x_close(file: File) -> c_int {
 unsafe fn flush(file: File) -> c_int {
     // SAFETY: by the caller.
     let state = unsafe { state_of(file) };
-    if state.lease.as_ref().is_some_and(Lease::is_broken) {
+    if state.lease.as_ref().is_some_and(Lease::is_broken) || state.index.is_lost() {
         return ffi::SQLITE_IOERR_WRITE;
     }
     let Some((offset, length, memory)) = state.batch.take() else { return ffi::SQLITE_OK };
@@ -460,7 +501,7 @@ unsafe extern "C" fn x_write(file: File, buffer: *const c_void, amount: c_int, o
         let (Ok(length), Ok(at)) = (usize::try_from(amount), u64::try_from(offset)) else {
             return ffi::SQLITE_IOERR_WRITE;
         };
-        let follows = state_of(file).batch.takes(at, length);
+        let follows = state_of(file).batch.takes(at, length) && !state_of(file).index.is_lost();
         let code = if follows { ffi::SQLITE_OK } else { flush(file) };
         if code != ffi::SQLITE_OK {
             return code;

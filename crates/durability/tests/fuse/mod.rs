@@ -252,9 +252,9 @@ impl Filesystem for Volatile {
         }
     }
 
-    fn open(&self, _: &Request, _: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+    fn open(&self, _: &Request, inode: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         if flags.0 & DIRECT != 0
-            && let Some(Fault::Error(number)) = self.script.next(Call::DirectOpen)
+            && let Some(Fault::Error(number)) = self.script.next(Call::DirectOpen, inode.0)
         {
             return reply.error(Errno::from_i32(number));
         }
@@ -274,7 +274,7 @@ impl Filesystem for Volatile {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let fault = self.script.next(Call::Read);
+        let fault = self.script.next(Call::Read, inode.0);
         match fault {
             Some(Fault::Error(number)) => return reply.error(Errno::from_i32(number)),
             Some(Fault::Hang) => return self.script.hold(reply),
@@ -304,7 +304,7 @@ impl Filesystem for Volatile {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let fault = self.script.next(Call::Write);
+        let fault = self.script.next(Call::Write, inode.0);
         match fault {
             Some(Fault::Error(number)) => return reply.error(Errno::from_i32(number)),
             Some(Fault::Hang) => return self.script.hold(reply),
@@ -333,7 +333,7 @@ impl Filesystem for Volatile {
     }
 
     fn fsync(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        match self.script.next(Call::Sync) {
+        match self.script.next(Call::Sync, inode.0) {
             Some(Fault::Error(number)) => return reply.error(Errno::from_i32(number)),
             Some(Fault::Hang) => return self.script.hold(reply),
             _ => {}

@@ -38,6 +38,8 @@ pub(crate) struct Rule {
     /// Calls before the first one that it is injected into.
     after: u64,
     every: u64,
+    /// Number of the only file that it concerns; `None`: all of them.
+    file: Option<u64>,
     seen: u64,
     /// Calls that it was injected into.
     struck: u64,
@@ -45,7 +47,11 @@ pub(crate) struct Rule {
 
 impl Rule {
     pub(crate) fn new(call: Call, fault: Fault) -> Rule {
-        Rule { call, fault, after: 0, every: 1, seen: 0, struck: 0 }
+        Rule { call, fault, after: 0, every: 1, file: None, seen: 0, struck: 0 }
+    }
+
+    pub(crate) fn of_file(self, inode: u64) -> Rule {
+        Rule { file: Some(inode), ..self }
     }
 
     pub(crate) fn after(self, after: u64) -> Rule {
@@ -87,10 +93,11 @@ impl Script {
         self.rules()[rule].struck
     }
 
-    /// The fault of the next call of this kind. A delay is over when this returns.
-    pub(crate) fn next(&self, call: Call) -> Option<Fault> {
+    /// The fault of the next call of this kind, of this file. A delay is over when this returns.
+    pub(crate) fn next(&self, call: Call, inode: u64) -> Option<Fault> {
         let mut found = None;
-        for rule in self.rules().iter_mut().filter(|rule| rule.call == call) {
+        let concerns = |rule: &&mut Rule| rule.call == call && rule.file.is_none_or(|file| file == inode);
+        for rule in self.rules().iter_mut().filter(concerns) {
             let index = rule.seen;
             rule.seen += 1;
             if found.is_none() && index >= rule.after && (index - rule.after).is_multiple_of(rule.every) {

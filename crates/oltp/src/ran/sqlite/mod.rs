@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use iolite_db::sqlite::{engine, ffi_error, mark, open, open_unchanged, vfs};
+use iolite_db::sqlite::{alone, engine, ffi_error, mark, open, open_unchanged, vfs};
 use iolite_db::{Error, Instance, Result, Sqlite};
 use iolite_model::{Bytes, Durability};
 use rusqlite::{Connection, OpenFlags};
@@ -186,6 +186,8 @@ impl Adapter for RanSqlite {
     fn purge(&self) -> Result<()> {
         let ours = databases_in(&self.directory)?;
         self.refuse_foreign(&ours)?;
+        // Held until the files are gone: who opens them meanwhile waits, and finds none.
+        let _alone: Vec<_> = ours.iter().map(|path| alone(path)).collect::<Result<_>>()?;
         self.remove(&ours)
     }
 
