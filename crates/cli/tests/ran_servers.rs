@@ -11,7 +11,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{IOLITE, TestDirectory, is_zombie, json, stderr};
+use common::subject::mariadb;
+use common::{IOLITE, TestDirectory, json, stderr};
 use serde_json::Value;
 
 /// A database that is measured, and its own client.
@@ -309,18 +310,6 @@ fn bytes(cache: &Value, name: &str) -> u64 {
     cache[format!("{name}_bytes")].as_u64().unwrap()
 }
 
-fn mariadb(url: &str, statements: &[&str]) -> Command {
-    let socket = url.split("socket=").nth(1).unwrap().split('&').next().unwrap();
-    let user = url.split("//").nth(1).unwrap().split(['@', ':']).next().unwrap();
-    let password = url.split('@').next().unwrap().split("//").nth(1).unwrap().split(':').nth(1).unwrap_or("");
-    let name = url.split('?').next().unwrap().rsplit('/').next().unwrap();
-    let socket = format!("--socket={}", socket.replace("%2F", "/"));
-    let mut command = Command::new("mariadb");
-    command.args([&socket, "-u", user, "-N", "-B", "-e", &statements.join("; "), name]);
-    command.env("MYSQL_PWD", password);
-    command
-}
-
 #[test]
 fn in_mariadb() {
     let count = |url: &str, global: u32| {
@@ -464,52 +453,6 @@ fn reads_and_writes_in_gtm_start_together() {
     subject.done("ranwrite", "create-globals", &["--globals", "3", "--subscripts", "1000"]);
     both_start_together(&subject);
     subject.done("ranread", "purge", &[]);
-}
-
-/// Processes that a process has started.
-fn children(process: u32) -> Vec<String> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
-}
-
-/// Killed processes stay in the system's tables for some seconds, and with them what they had of the database.
-#[test]
-fn gtm_goes_on_after_all_of_it_was_killed() {
-    if gtm().is_none() {
-        return println!("skipped: no fis-gtm is installed");
-    }
-    let place = TestDirectory::new();
-    let db = format!("gtm:{}", place.data().display());
-    let subject = Subject { place, db, stop: None, count: Box::new(|_| 0) };
-    subject.done("ranwrite", "setup", &["--size", "4MiB"]);
-    subject.done("ranwrite", "create-globals", &["--globals", "1", "--subscripts", "1000"]);
-    for _ in 0..2 {
-        let more = ["--globals", "3", "--subscripts", "1000000", "--quiet"];
-        let mut adding =
-            subject.ran("ranwrite", "add-globals", &more).stderr(Stdio::piped()).spawn().unwrap();
-        let written = subject.place.data().join("iolite-write.dat");
-        let before = fs::metadata(&written).unwrap().len();
-        while fs::metadata(&written).unwrap().len() < before + (8 << 20) {
-            if adding.try_wait().unwrap().is_some() {
-                let output = adding.wait_with_output().unwrap();
-                panic!("it ended before it could be killed, {}: {}", output.status, stderr(&output));
-            }
-            std::thread::yield_now();
-        }
-        let all = [vec![adding.id().to_string()], children(adding.id())].concat();
-        assert!(all.len() > 1, "nobody works for it");
-        assert!(Command::new("kill").arg("-9").args(&all).status().unwrap().success());
-        adding.wait().unwrap();
-        let output = subject.ran("ranwrite", "count-subscripts", &[]).output().unwrap();
-        if !output.status.success() && all.iter().any(|process| is_zombie(process)) {
-            return println!("skipped: process 1 takes no notice of orphans that have ended");
-        }
-        let counted = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(counted.contains("in all: 1000\n"), "{counted}{}", stderr(&output));
-    }
-    subject.done("ranwrite", "purge", &[]);
-    assert_eq!(fs::read_dir(subject.place.data()).unwrap().count(), 0);
 }
 
 /// A hot standby of a private PostgreSQL, in a directory as `iolite db start` lays it out.

@@ -5,6 +5,7 @@
 mod common;
 
 use std::fs;
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
@@ -529,4 +530,32 @@ fn a_database_in_use_is_not_purged_and_one_that_lost_a_file_is_named() {
     fs::rename(place.0.path().join(blocks), place.0.path().join("elsewhere")).unwrap();
     produced(ErrorCause::ContentsChanged, gtm.blocks().unwrap_err());
     fs::rename(place.0.path().join("elsewhere"), place.0.path().join(blocks)).unwrap();
+}
+
+#[test]
+fn dead_processes_that_nobody_reaps_are_named() {
+    if !installed() {
+        return;
+    }
+    let place = GtmDirectory::new();
+    let gtm = place.made(1, 100);
+    let mut session = within(&gtm, 0);
+    session.perform(&batch(vec![Cycle::Sets(vec![1])]), &mut Vec::new()).unwrap();
+    let mut dead = Command::new("true").stdout(std::process::Stdio::piped()).spawn().unwrap();
+    // Its end of the pipe is closed when it ends.
+    std::io::Read::read_to_end(dead.stdout.as_mut().unwrap(), &mut Vec::new()).unwrap();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", dead.id())).unwrap();
+    let started = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap();
+    let record = fs::OpenOptions::new().append(true).open(place.0.path().join("iolite-gtm.processes"));
+    writeln!(record.unwrap(), "{} {started}", dead.id()).unwrap();
+    let text = place.gtm(Durability::Full).purge().unwrap_err().to_string();
+    produced(ErrorCause::GtmUnreaped, &text);
+    assert!(
+        text.contains(&format!("process {} (its parent, process {}", dead.id(), std::process::id())),
+        "{text}"
+    );
+    dead.wait().unwrap();
+    produced(ErrorCause::GtmInUse, place.gtm(Durability::Full).purge().unwrap_err());
+    drop(session);
+    gtm.purge().unwrap();
 }

@@ -217,6 +217,12 @@ impl Throttle {
         }
     }
 
+    /// Moves a process, with all of its threads, into the group, or out of it.
+    pub(crate) fn holds(&self, process: u32, is_in: bool) {
+        let group = if is_in { self.0.as_path() } else { Path::new("/sys/fs/cgroup/blkio") };
+        fs::write(group.join("cgroup.procs"), process.to_string()).unwrap();
+    }
+
     /// Runs a command inside the group.
     pub(crate) fn run(&self, command: &Command) -> Output {
         let mut shell = Command::new("sh");

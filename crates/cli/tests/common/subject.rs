@@ -76,6 +76,11 @@ impl Subject {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
+    /// MariaDB's own client with these statements, in one session.
+    pub(crate) fn mariadb(&self, statements: &[&str]) -> Command {
+        mariadb(&self.db, statements)
+    }
+
     pub(crate) fn done(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
@@ -94,6 +99,19 @@ impl Subject {
             serde_json::from_str(&self.done(&["results", "json", "latest"])).unwrap();
         assert_eq!(shown["format"], "iolite-tproc-c/1");
     }
+}
+
+/// MariaDB's own client, in the database of a private server's URL.
+pub(crate) fn mariadb(url: &str, statements: &[&str]) -> Command {
+    let socket = url.split("socket=").nth(1).unwrap().split('&').next().unwrap();
+    let user = url.split("//").nth(1).unwrap().split(['@', ':']).next().unwrap();
+    let password = url.split('@').next().unwrap().split("//").nth(1).unwrap().split(':').nth(1).unwrap_or("");
+    let name = url.split('?').next().unwrap().rsplit('/').next().unwrap();
+    let socket = format!("--socket={}", socket.replace("%2F", "/"));
+    let mut command = Command::new("mariadb");
+    command.args([&socket, "-u", user, "-N", "-B", "-e", &statements.join("; "), name]);
+    command.env("MYSQL_PWD", password);
+    command
 }
 
 /// White space of any kind is one blank.

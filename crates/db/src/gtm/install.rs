@@ -164,8 +164,7 @@ fn refuse_old(version: &str, directory: &Path) -> Result<()> {
             place: directory.display().to_string(),
             found: format!("{ENGINE} {version}"),
             needed: "V6.3-002",
-            remedy: "it is the first with asynchronous I/O and a clock of microseconds; install a newer one, or have \
-                     $gtm_dist name it",
+            likely: ErrorCause::GtmTooOld,
         }),
     }
 }
@@ -188,6 +187,11 @@ impl Release {
 mod tests {
     use super::*;
 
+    /// docs/errors.md lists each call as the test of that cause.
+    fn produced(cause: ErrorCause, error: &Error) {
+        assert!(error.to_string().contains(cause.remedy()), "{error}");
+    }
+
     #[test]
     fn old_versions_are_refused() {
         let directory = Path::new("/opt/fis-gtm/V");
@@ -198,6 +202,7 @@ mod tests {
             let error = refuse_old(old, directory).unwrap_err();
             assert!(matches!(error, Error::TooOld { .. }), "{old}");
             assert!(error.to_string().contains("V6.3-002"), "{error}");
+            produced(ErrorCause::GtmTooOld, &error);
         }
     }
 

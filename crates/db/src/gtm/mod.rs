@@ -3,6 +3,7 @@
 
 pub mod install;
 pub mod process;
+pub mod record;
 
 use std::path::Path;
 

@@ -3,14 +3,14 @@
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use iolite_model::ErrorCause;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::engine;
 use super::install::Installation;
+use super::{engine, record};
 use crate::error::{Error, Result};
 
 /// How long a command may take. GT.M waits for as much as a minute and a half where a process died with one of its locks.
@@ -18,8 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// How long a process may take to end: the last one writes out whatever is in the buffers.
 const ENDING: Duration = Duration::from_secs(300);
 
-/// How long to wait for the end of processes that were killed, and how often to look.
-const ZOMBIES: Duration = Duration::from_secs(20);
+/// How often to ask again.
 const PAUSE: Duration = Duration::from_millis(200);
 /// How long the opening or closing of a database by another process may take.
 const OPENING: Duration = Duration::from_secs(5);
@@ -57,7 +56,7 @@ impl Process {
     pub fn start(installation: &Installation, directory: &Path, entry: &str) -> Result<Process> {
         let mut command = program(installation, "mumps", directory);
         command.args(["-run", entry]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|e| failed(directory, e.into()))?;
+        let mut child = spawn(&mut command, directory).map_err(|e| failed(directory, e.into()))?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(commands), Some(answers)) => Ok(Process {
                 child,
@@ -193,15 +192,32 @@ pub fn program(installation: &Installation, name: &str, directory: &Path) -> Com
     command
 }
 
-/// Runs `mupip`; what it says.
-pub fn mupip(installation: &Installation, directory: &Path, arguments: &[&str]) -> Result<Reply> {
-    let output = program(installation, "mupip", directory)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| failed(directory, e.into()))?;
+/// Starts such a program, and records it beside the database.
+///
+/// # Errors
+/// It can't be started.
+pub fn spawn(program: &mut Command, directory: &Path) -> std::io::Result<Child> {
+    let child = program.spawn()?;
+    record::add(directory, child.id());
+    Ok(child)
+}
+
+/// Runs `mupip`, for so long at most; what it says.
+pub fn mupip(
+    installation: &Installation,
+    directory: &Path,
+    arguments: &[&str],
+    limit: Duration,
+) -> Result<Reply> {
+    let mut command = program(installation, "mupip", directory);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = spawn(&mut command, directory).map_err(|e| failed(directory, e.into()))?;
+    let (output, late) = output_within(child, limit).map_err(|e| failed(directory, e.into()))?;
     let mut words = String::from_utf8_lossy(&output.stdout).into_owned();
     words += &String::from_utf8_lossy(&output.stderr);
+    if late {
+        words += &format!(" {LATE} within {} s", limit.as_secs());
+    }
     Ok(if output.status.success() {
         Ok(words)
     } else {
@@ -209,31 +225,39 @@ pub fn mupip(installation: &Installation, directory: &Path, arguments: &[&str]) 
     })
 }
 
-/// Asks `mupip` for something again and again as long as it answers with one of these codes, and a process of GT.M's that has
-/// ended is still in the system's tables, where its semaphores count.
-pub fn once_gone(codes: &[&str], ask: impl Fn() -> Result<Reply>) -> Result<Reply> {
-    let started = Instant::now();
-    let until = started + ZOMBIES;
+/// What [`mupip`] reports of one that took too long.
+pub const LATE: &str = "mupip has not ended";
+
+/// What a program prints, and whether it was killed because it took longer than `limit`.
+fn output_within(child: Child, limit: Duration) -> std::io::Result<(Output, bool)> {
+    let held = iolite_sys::process::Process::open(child.id())?;
+    std::thread::scope(|scope| {
+        let watching = scope.spawn(|| -> std::io::Result<bool> {
+            let Some(process) = &held else { return Ok(false) };
+            let late = !process.wait_for(limit)?;
+            if late {
+                process.kill()?;
+            }
+            Ok(late)
+        });
+        let output = child.wait_with_output()?;
+        let late = watching.join().unwrap_or(Ok(false))?;
+        Ok((output, late))
+    })
+}
+
+/// Asks `mupip` for something again as long as it answers with one of these codes: another process may be opening or closing
+/// the database, which is soon over.
+pub fn once_settled(codes: &[&str], ask: impl Fn() -> Result<Reply>) -> Result<Reply> {
+    let until = Instant::now() + OPENING;
     loop {
         let answer = ask()?;
         let unsettled = matches!(&answer, Err(refused) if refused.mentions(codes));
-        // Another process may be opening or closing the database just now: that is soon over.
-        let patient = any_zombie() || started.elapsed() < OPENING;
-        if !unsettled || Instant::now() > until || !patient {
+        if !unsettled || Instant::now() > until {
             return Ok(answer);
         }
         std::thread::sleep(PAUSE);
     }
-}
-
-/// Whether a process of GT.M's has ended and its parent has not taken notice yet.
-fn any_zombie() -> bool {
-    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok()).any(|stat| {
-        // "PID (NAME) STATE ..."
-        let ours = ["(mumps)", "(mupip)"].iter().any(|name| stat.contains(name));
-        ours && stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
-    })
 }
 
 fn failed(directory: &Path, cause: Box<dyn std::error::Error + Send + Sync>) -> Error {

@@ -166,6 +166,8 @@ causes! {
              fewer jobs",
         PgCancelled "a user or a timeout has cancelled it" =>
             "it was cancelled by a user or a timeout: check statement_timeout of this role and database",
+        PgTooOld "the server is too old" =>
+            "upgrade the server, or measure another one: sets are done in procedures that commit",
         PgNotInstalled "an extension is not installed" =>
             "install the server's contributed extensions (package postgresql-contrib) or ask its administrator for them",
         PgPrewarm "this role may not create the extension pg_prewarm" =>
@@ -206,6 +208,8 @@ causes! {
         MyOption "an option of the server forbids it" =>
             "an option of the server forbids this, or InnoDB is switched off there: change the option, or use another server",
         MyReadOnly "the server is read-only" => "the server is read-only (read_only): use another server",
+        MyTooOld "the server is too old" =>
+            "upgrade the server, or let `iolite db start mariadb DIR` start a private one",
         MyPacket "a message is larger than the server accepts" => "raise the server's max_allowed_packet",
         MyHostRefused "no account lets this host in" =>
             "the server does not let this host connect: grant the user access from it",
@@ -236,8 +240,12 @@ causes! {
             "the disk is full, most often: free some space (the system log has GT.M's reason); a journal that GT.M has turned off \
              is turned on again by the next run",
         GtmInUse "another process uses the database" =>
-            "end whatever else uses this database (fuser names the processes; one that was killed needs some seconds to go), and \
-             try again",
+            "end whatever else uses this database (fuser names the processes), and try again",
+        GtmUnreaped "processes of GT.M that were killed are not reaped by their parent" =>
+            "have their parent reap them, or end it: process 1 of a container has to reap orphans (docker run --init), else \
+             restart the container; then try again: the database is recovered at its next use",
+        GtmTooOld "the installation is too old" =>
+            "V6.3-002 is the first with asynchronous I/O and a clock of microseconds: install a newer one, or have $gtm_dist name it",
         GtmNotInstalled "GT.M is not installed" =>
             "install it (Debian and Ubuntu: apt install fis-gtm), or have $gtm_dist name its directory",
         GtmNotThere "$gtm_dist names no installation" =>

@@ -10,6 +10,7 @@ use super::BLOCK;
 use iolite_db::{Error, Result};
 
 pub(super) use iolite_db::gtm::DIRECTORY;
+use iolite_db::gtm::record::RECORD;
 /// The blocks to read.
 pub(super) const READ: &str = "iolite-read.dat";
 /// The globals to write.
@@ -28,7 +29,7 @@ const NODE_BYTES: u64 = 121;
 pub(super) fn global_size(subscripts: u64) -> Bytes {
     Bytes(subscripts.saturating_mul(NODE_BYTES))
 }
-const MADE: [&str; 6] = [DIRECTORY, READ, WRITE, JOURNAL, ROUTINE, OBJECT];
+const MADE: [&str; 7] = [DIRECTORY, READ, WRITE, JOURNAL, ROUTINE, OBJECT, RECORD];
 /// The catalogue's first line.
 const MARK: &str = "iolite GT.M database, version 1";
 

@@ -2,10 +2,11 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::time::Duration;
 
 use super::Gtm;
 use super::files::{self, Catalogue};
-use iolite_db::gtm::{engine, process};
+use iolite_db::gtm::{engine, process, record};
 use iolite_db::{Error, Result};
 use iolite_model::ErrorCause;
 
@@ -88,17 +89,14 @@ fn end_of_data(gtm: &Gtm) -> Result<Option<u64>> {
     Ok(if crashed { None } else { line })
 }
 
-/// Sees to what processes that were killed have left behind: shared memory, and a database that only its journal can bring
-/// into order. Where others are at work there is nothing to be seen to.
+/// Recovers from what processes that were killed have left behind: shared memory, and a database that only its journal can
+/// bring into order. Where others are at work there is nothing to recover.
 pub(super) fn recover(gtm: &Gtm) -> Result<()> {
-    let printed = match process::once_gone(UNSETTLED, || gtm.mupip(&["rundown", "-region", "*"]))? {
-        Ok(_) => return Ok(()),
-        Err(printed) => printed,
-    };
+    let Err(printed) = run_down(gtm, &["-region", "*"], UNSETTLED)? else { return Ok(()) };
     if printed.mentions(&[IN_USE]) {
         return Ok(());
     }
-    if printed.mentions(UNSETTLED) {
+    if printed.mentions(UNSETTLED) || printed.mentions(&[process::LATE]) {
         return Err(engine("close", &gtm.directory, printed.into(), ErrorCause::GtmInUse));
     }
     if !printed.mentions(&["MUUSERECOV"]) {
@@ -107,11 +105,48 @@ pub(super) fn recover(gtm: &Gtm) -> Result<()> {
     let recovered = gtm.mupip(&["journal", "-recover", "-backward", files::JOURNAL])?;
     recovered
         .map_err(|cause| engine("recover", &gtm.directory, cause.into(), ErrorCause::ContentsChanged))?;
+    forget_dead(gtm)?;
     files::remove(&files::generations(&gtm.directory)?)
 }
 
-/// What `mupip` says of a database that somebody has open.
+/// Has `mupip` close what nobody uses, once no process that was killed is in the process table any more: it waits for their
+/// locks, without an end.
+///
+/// # Errors
+/// A dead process is not reaped, and `mupip` does not close the database beside it ([`ErrorCause::GtmUnreaped`]).
+pub(super) fn run_down(gtm: &Gtm, what: &[&str], unsettled: &[&str]) -> Result<process::Reply> {
+    let dead = record::wait_for_dead(&gtm.directory).map_err(|e| failed(gtm, "read", e))?;
+    // Mostly they held no lock, and then they do not matter.
+    let limit = if dead.is_empty() { CLOSING } else { BESIDE_DEAD };
+    let arguments = [&["rundown"], what].concat();
+    let ask = || process::mupip(&gtm.installation, &gtm.directory, &arguments, limit);
+    let answer = process::once_settled(unsettled, ask)?;
+    match &answer {
+        Ok(_) => forget_dead(gtm)?,
+        Err(printed)
+            if !dead.is_empty() && printed.mentions(&[UNSETTLED, &[IN_USE, process::LATE]].concat()) =>
+        {
+            let cause = format!("{} ({})", record::described(&dead), printed.0).into();
+            return Err(engine("close", &gtm.directory, cause, ErrorCause::GtmUnreaped));
+        }
+        Err(_) => {}
+    }
+    Ok(answer)
+}
+
+fn forget_dead(gtm: &Gtm) -> Result<()> {
+    record::forget_dead(&gtm.directory).map_err(|e| failed(gtm, "write", e))
+}
+
+fn failed(gtm: &Gtm, doing: &'static str, error: std::io::Error) -> Error {
+    Error::io(doing, &gtm.file(record::RECORD), error)
+}
+
+/// What `mupip` reports of a database that another process has open.
 pub(super) const IN_USE: &str = "already open by another process";
-/// What it says as long as a process that was killed is in the system's tables (a zombie): its semaphores and its part of the
-/// shared memory are still taken.
+/// What it reports where another process opens or closes the database, or has died in it and is still in the process table.
 const UNSETTLED: &[&str] = &["GTMASSERT2", "CRITSEMFAIL", "ENO11"];
+/// How long closing may take: whatever is in the buffers is written out.
+const CLOSING: Duration = Duration::from_secs(300);
+/// The same where dead processes are not reaped, for which it may wait forever.
+const BESIDE_DEAD: Duration = Duration::from_secs(30);

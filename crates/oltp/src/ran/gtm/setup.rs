@@ -170,13 +170,9 @@ fn edit_directory(gtm: &Gtm, commands: &str) -> Result<()> {
     let failed = |cause: String| {
         engine("make the global directory of", &gtm.directory, cause.into(), ErrorCause::GtmBroken)
     };
-    let mut child = process::program(&gtm.installation, "mumps", &gtm.directory)
-        .args(["-run", "GDE"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|e| failed(e.to_string()))?;
+    let mut editor = process::program(&gtm.installation, "mumps", &gtm.directory);
+    editor.args(["-run", "GDE"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = process::spawn(&mut editor, &gtm.directory).map_err(|e| failed(e.to_string()))?;
     if let Some(mut pipe) = child.stdin.take() {
         // What it did not take it complains of itself.
         let _ = pipe.write_all(commands.as_bytes());
@@ -296,16 +292,14 @@ pub(super) fn purge(gtm: &Gtm) -> Result<()> {
     gtm.release();
     for name in [files::READ, files::WRITE].iter().filter(|name| gtm.file(name).exists()) {
         // Frees the shared memory that killed processes have left. A file that was never finished has none.
-        let rundown = || gtm.mupip(&["rundown", "-override", "-file", name]);
-        if let Err(printed) = process::once_gone(&[journal::IN_USE], rundown)?
-            && printed.mentions(&[journal::IN_USE])
+        if let Err(printed) = journal::run_down(gtm, &["-override", "-file", name], &[journal::IN_USE])?
+            && printed.mentions(&[journal::IN_USE, process::LATE])
         {
             return Err(engine("purge", &gtm.directory, printed.into(), ErrorCause::GtmInUse));
         }
     }
     gtm.ready.store(false, Ordering::Relaxed);
-    files::remove(&existing)?;
-    // What GT.M made while it ran down.
-    files::remove(&files::generations(&gtm.directory)?)?;
+    // And what GT.M created while it closed them.
+    files::remove(&files::existing(&gtm.directory)?)?;
     files::sync(&gtm.directory)
 }
