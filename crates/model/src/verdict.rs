@@ -32,37 +32,53 @@ pub enum ReasonUnit {
     Count,
 }
 
-/// Which figure of the response times a criterion judges.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What the numbers of a [`Reason`] say of the operations. In JSON and SQL a text: `mean`, `quantile 0.999`, `longest`, `rate`, `count`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Statistic {
-    /// Their mean.
+    /// The mean of response times.
     Mean,
-    /// A quantile.
+    /// A quantile of response times.
     Quantile(Quantile),
-    /// The longest.
+    /// The longest response time.
     Longest,
+    /// Operations or bytes per second.
+    Rate,
+    /// A number of events.
+    Count,
 }
 
-impl fmt::Display for Statistic {
-    /// As in the names of criteria: `mean`, `p99.9`, `longest`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Statistic::Mean => f.pad("mean"),
-            Statistic::Quantile(quantile) => quantile.fmt(f),
-            Statistic::Longest => f.pad("longest"),
+/// A text that is no [`Statistic`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no statistic: mean, quantile 0.999, longest, rate or count")]
+pub struct UnknownStatistic(String);
+
+impl From<Statistic> for String {
+    fn from(statistic: Statistic) -> String {
+        match statistic {
+            Statistic::Mean => "mean".into(),
+            // As many digits as tell it from any other number.
+            Statistic::Quantile(Quantile(quantile)) => format!("quantile {quantile}"),
+            Statistic::Longest => "longest".into(),
+            Statistic::Rate => "rate".into(),
+            Statistic::Count => "count".into(),
         }
     }
 }
 
-impl Statistic {
-    /// What [`Statistic`]'s `Display` has written; `None` of anything else.
-    fn parse(text: &str) -> Option<Statistic> {
-        match text {
-            "mean" => Some(Statistic::Mean),
-            "longest" => Some(Statistic::Longest),
-            quantile => {
-                let percent: f64 = quantile.strip_prefix('p')?.parse().ok()?;
-                (0.0..=100.0).contains(&percent).then(|| Statistic::Quantile(Quantile(percent / 100.0)))
+impl TryFrom<String> for Statistic {
+    type Error = UnknownStatistic;
+
+    fn try_from(text: String) -> Result<Statistic, UnknownStatistic> {
+        match text.as_str() {
+            "mean" => Ok(Statistic::Mean),
+            "longest" => Ok(Statistic::Longest),
+            "rate" => Ok(Statistic::Rate),
+            "count" => Ok(Statistic::Count),
+            other => {
+                let number = other.strip_prefix("quantile ").and_then(|number| number.parse().ok());
+                let quantile = number.filter(|number| (0.0..=1.0).contains(number));
+                quantile.map(|quantile| Statistic::Quantile(Quantile(quantile))).ok_or(UnknownStatistic(text))
             }
         }
     }
@@ -86,6 +102,9 @@ pub struct Reason {
     /// The unit of both; `None` without a figure.
     #[serde(default)]
     pub unit: Option<ReasonUnit>,
+    /// The statistic that both are of; `None` without a figure.
+    #[serde(default)]
+    pub statistic: Option<Statistic>,
     /// Number of the phase that was judged; `None` where it was not a single one.
     #[serde(default)]
     pub phase: Option<u32>,
@@ -111,23 +130,18 @@ impl Reason {
             value: f64::NAN,
             bound: f64::NAN,
             unit: None,
+            statistic: None,
             phase: None,
             reservations: Vec::new(),
         }
     }
 
-    /// The same with the measured value and its bound, both of this unit. What is not finite is not known: NaN, which is NULL in SQL and
-    /// null in JSON.
-    pub fn with_figure(self, value: f64, bound: f64, unit: ReasonUnit) -> Reason {
+    /// The same with a statistic as measured and its bound, both of this unit. What is not finite is not known: NaN, which is NULL in
+    /// SQL and null in JSON.
+    pub fn with_figure(self, statistic: Statistic, value: f64, bound: f64, unit: ReasonUnit) -> Reason {
         let known = |number: f64| if number.is_finite() { number } else { f64::NAN };
-        Reason { value: known(value), bound: known(bound), unit: Some(unit), ..self }
-    }
-
-    /// Which figure of the response times is judged, with which the name of such a criterion ends, after a comma; `None` of rates,
-    /// throughputs and numbers of events.
-    pub fn statistic(&self) -> Option<Statistic> {
-        let (_, last) = self.what.rsplit_once(", ").filter(|_| self.unit == Some(ReasonUnit::Nanoseconds))?;
-        Statistic::parse(last)
+        let (unit, statistic) = (Some(unit), Some(statistic));
+        Reason { value: known(value), bound: known(bound), unit, statistic, ..self }
     }
 
     /// The same about the phase of this number alone.
@@ -184,30 +198,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_judged_statistic_is_read_from_the_name_that_it_was_written_into() {
-        let reason = |what: String, unit| {
-            Reason::new(Fitness::Fit, what, "1 ms", "at most 2 ms").with_figure(1e6, 2e6, unit)
-        };
+    fn a_statistic_is_read_as_it_was_written() {
         for statistic in [
             Statistic::Mean,
             Statistic::Longest,
-            Statistic::Quantile(Quantile(0.5)),
+            Statistic::Rate,
+            Statistic::Count,
             Statistic::Quantile(Quantile(0.999)),
-            Statistic::Quantile(Quantile(0.9999)),
+            Statistic::Quantile(Quantile(1.0 / 3.0)),
         ] {
-            let name = format!("random read 8 KiB, at the knee (8 outstanding), {statistic}");
-            let read = reason(name, ReasonUnit::Nanoseconds).statistic();
-            let same = match (read, statistic) {
-                (Some(Statistic::Quantile(read)), Statistic::Quantile(written)) => {
-                    (read.0 - written.0).abs() < 1e-12
-                }
-                (read, written) => read == Some(written),
-            };
-            assert!(same, "{read:?} is not {statistic:?}");
+            assert_eq!(Statistic::try_from(String::from(statistic)), Ok(statistic));
         }
-        for other in ["fdatasync, growing", "fdatasync, p", "fdatasync, p101", "fdatasync, pnan", "mean"] {
-            assert_eq!(reason(other.into(), ReasonUnit::Nanoseconds).statistic(), None, "{other}");
+        assert_eq!(
+            serde_json::to_string(&Statistic::Quantile(Quantile(0.9999))).unwrap(),
+            "\"quantile 0.9999\""
+        );
+        for other in ["", "p99", "quantile", "quantile nan", "quantile 1.5", "Mean"] {
+            assert!(Statistic::try_from(other.to_owned()).is_err(), "{other}");
         }
-        assert_eq!(reason("random write, mean".into(), ReasonUnit::OperationsPerSecond).statistic(), None);
     }
 }

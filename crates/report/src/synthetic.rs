@@ -2,7 +2,7 @@
 
 use iolite_model::{
     Access, Bytes, Calibration, Configuration, ConfigurationNote, DbOperation, Ending, Fitness, HostSettings,
-    Mix, Nanos, OpKind, Quantile, Reason, ReasonUnit, Task, Verdict, Warning,
+    Mix, Nanos, OpKind, Quantile, Reason, ReasonUnit, Statistic, Task, Verdict, Warning,
 };
 use iolite_stats::{Knee, LoadPoint, PhaseResult};
 pub(crate) use iolite_synthetic::*;
@@ -111,6 +111,7 @@ fn warnings() -> Vec<Warning> {
 fn verdict() -> Verdict {
     let reason = |fitness, what: &str, measured: &str, value| {
         Reason::new(fitness, what, measured, "at most 2.00 ms").with_figure(
+            Statistic::Mean,
             value,
             2e6,
             ReasonUnit::Nanoseconds,

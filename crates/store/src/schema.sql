@@ -196,6 +196,7 @@ CREATE TABLE reason (
     value                   REAL,
     bound                   REAL,
     unit                    TEXT,           -- of value and bound
+    statistic               TEXT,           -- that value and bound are of
     phase                   INTEGER,        -- the phase that was judged
     reservations            TEXT NOT NULL,  -- JSON: a list of sentences
     PRIMARY KEY (run, verdict, position),

@@ -249,7 +249,12 @@ fn calibrated() -> Event {
 fn verdict() -> Event {
     let reason = |fitness, what: &str| {
         Reason::new(fitness, what, "2.10 ms ± 0.05 ms", "at most 2.00 ms")
-            .with_figure(2_100_000.0, 2_000_000.0, ReasonUnit::Nanoseconds)
+            .with_figure(
+                Statistic::Quantile(Quantile(0.99)),
+                2_100_000.0,
+                2_000_000.0,
+                ReasonUnit::Nanoseconds,
+            )
             .of_phase(0)
     };
     let mut reasons = vec![reason(Fitness::Unfit, "random read 8 KiB"), reason(Fitness::Fit, "fdatasync")];

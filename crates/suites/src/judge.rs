@@ -5,7 +5,7 @@ mod floor;
 
 use iolite_model::{
     Criterion, Ending, Fitness, HostLimit, Iops, Layer, Measure, Nanos, OpKind, Profile, Quantile, Reason,
-    ReasonUnit, Verdict, Warning,
+    ReasonUnit, Statistic, Verdict, Warning,
 };
 use iolite_stats::{Estimate, Knee, PhaseResult, Summary};
 
@@ -183,7 +183,10 @@ fn judge_time(
             format!("{}{}{load}, {statistic}", criterion.measure, if load.is_empty() { "" } else { " " });
         let asked = format!("at most {}", criterion.at_most);
         let reason = Reason::new(fitness, what, measured, asked);
-        let reason = reason.with_figure(value, criterion.at_most.0 as f64, ReasonUnit::Nanoseconds);
+        let judged =
+            criterion.quantile.map_or(Statistic::Mean, |quantile| Statistic::Quantile(Quantile(quantile)));
+        let bound = criterion.at_most;
+        let reason = reason.with_figure(judged, value, bound.0 as f64, ReasonUnit::Nanoseconds);
         evidence.iter().fold(reason, |reason, evidence| reason.of_phase(evidence.result.info.index))
     };
     let Some(evidence) = evidence else {
@@ -410,7 +413,7 @@ fn judge_rate_alone(demand: &RateDemand<'_>) -> (Reason, f64) {
     let asked = format!("{} IOPS", Iops(demand.target));
     let reason = |fitness, measured: String, value| {
         Reason::new(fitness, format!("{}, rate", demand.what), measured, format!("at least {asked}"))
-            .with_figure(value, demand.target, ReasonUnit::OperationsPerSecond)
+            .with_figure(Statistic::Rate, value, demand.target, ReasonUnit::OperationsPerSecond)
     };
     let of_result = |reason: Reason, result: &PhaseResult| reason.of_phase(result.info.index);
     if let Some(result) = demand.at_target {

@@ -1,8 +1,8 @@
 //! More and more virtual users until New-Orders per minute stop growing: the curve, the knee, and a verdict.
 
 use iolite_model::{
-    Concluded, Ending, Fitness, Nanos, OpKind, Quantile, Reason, ReasonUnit, Task, TprocCCounted, TprocCTask,
-    Verdict,
+    Concluded, Ending, Fitness, Nanos, OpKind, Quantile, Reason, ReasonUnit, Statistic, Task, TprocCCounted,
+    TprocCTask, Verdict,
 };
 use iolite_results::Run;
 use iolite_stats::{Estimate, Knee, KneeFound, LoadPoint, PhaseResult, TprocCRates, still_growing};
@@ -105,8 +105,13 @@ impl UserSweep {
         let measured = format!("{} ({} to {})", nanos(times.value), nanos(times.low), nanos(times.high));
         let fitness = fitness(&times, bound as f64, MARGINAL);
         let reason = Reason::new(fitness, what, measured, asked);
-        let mut reason =
-            reason.with_figure(times.value, bound as f64, ReasonUnit::Nanoseconds).of_phase(phase.info.index);
+        let reason = reason.with_figure(
+            Statistic::Quantile(JUDGED),
+            times.value,
+            bound as f64,
+            ReasonUnit::Nanoseconds,
+        );
+        let mut reason = reason.of_phase(phase.info.index);
         // Of too few, the largest is no bound.
         if !Estimate::resolves(JUDGED, phase.effective_for_quantile(kind, JUDGED)) {
             let all = phase.totals.operations(kind);
@@ -213,6 +218,7 @@ mod tests {
             committed: count,
             rolled_back: 0,
             deadlocks: 0,
+            lock_timeouts: 0,
             skipped_deliveries: 0,
         };
         let info = PhaseInfo { index, task: Task::TprocC(task.clone()), started: Nanos(0) };

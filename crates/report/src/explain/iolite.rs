@@ -183,6 +183,7 @@ const REASON: &[Meaning] = &[
     key("value", One(Plain), "the measured value as a number"),
     key("bound", One(Plain), "the bound as a number"),
     key("unit", One(Plain), "the unit of both"),
+    key("statistic", One(Plain), "the statistic that both are of"),
     key("phase", One(Plain), "the phase that was judged, if it was a single one"),
     main("reservations", Many, "what the figure alone does not show"),
 ];

@@ -1,6 +1,6 @@
 use super::*;
 use crate::synthetic;
-use iolite_model::{Fitness, OpKind, Reason, ReasonUnit};
+use iolite_model::{Fitness, OpKind, Quantile, Reason, ReasonUnit, Statistic};
 
 fn run(name: &str) -> Run {
     let mut run = Run::new(synthetic::run());
@@ -8,7 +8,12 @@ fn run(name: &str) -> Run {
     let loads = [(OpKind::Read, 20_000.0, 150_000.0, 8192, 0)];
     run.phases.push(synthetic::phase(0, synthetic::read(name, 8192, 8), &loads));
     let reason = |fitness, what: &str| {
-        Reason::new(fitness, what, name, "1 ms").with_figure(1.0, 1.0, ReasonUnit::Nanoseconds)
+        Reason::new(fitness, what, name, "1 ms").with_figure(
+            Statistic::Quantile(Quantile(0.99)),
+            1.0,
+            1.0,
+            ReasonUnit::Nanoseconds,
+        )
     };
     let reasons = vec![reason(Fitness::Fit, "good"), reason(Fitness::Unfit, "bad")];
     run.verdict = Some(Verdict::of(name, reasons));

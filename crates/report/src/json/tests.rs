@@ -234,6 +234,7 @@ fn the_keys_are_a_promise() {
     .verdict.reasons[].measured
     .verdict.reasons[].phase
     .verdict.reasons[].reservations
+    .verdict.reasons[].statistic
     .verdict.reasons[].unit
     .verdict.reasons[].value
     .verdict.reasons[].what

@@ -105,14 +105,14 @@ fn judged(source: &Source<'_>) -> Vec<(String, Bounded, f64)> {
     let reasons = source.run.verdict.iter().flat_map(|verdict| &verdict.reasons);
     let of_phase = reasons.filter(|reason| reason.phase == Some(index) && !reason.bound.is_nan());
     let bound = |reason: &Reason| {
-        let (bounded, value) = match reason.unit? {
-            ReasonUnit::Nanoseconds => match reason.statistic()? {
-                Statistic::Mean => (Bounded::Mean, reason.bound),
-                statistic => (Bounded::Distribution(kind_judged(source, reason, statistic)), reason.bound),
-            },
-            ReasonUnit::OperationsPerSecond => (Bounded::Rate, reason.bound),
-            ReasonUnit::BytesPerSecond => (Bounded::Throughput, reason.bound / MIB),
-            ReasonUnit::Count => return None,
+        let (bounded, value) = match (reason.statistic?, reason.unit?) {
+            (Statistic::Mean, _) => (Bounded::Mean, reason.bound),
+            (statistic @ (Statistic::Quantile(_) | Statistic::Longest), _) => {
+                (Bounded::Distribution(kind_judged(source, reason, statistic)), reason.bound)
+            }
+            (Statistic::Rate, ReasonUnit::OperationsPerSecond) => (Bounded::Rate, reason.bound),
+            (Statistic::Rate, ReasonUnit::BytesPerSecond) => (Bounded::Throughput, reason.bound / MIB),
+            (Statistic::Rate | Statistic::Count, _) => return None,
         };
         Some((format!("criterion: {}: {}", reason.what, reason.asked), bounded, value))
     };
@@ -126,7 +126,7 @@ fn kind_judged(source: &Source<'_>, reason: &Reason, statistic: Statistic) -> Op
     let figure = |kind: OpKind| match statistic {
         Statistic::Quantile(quantile) => Some(phase.totals.response(kind)?.quantile(quantile).0 as f64),
         Statistic::Longest => Some(phase.totals.response(kind)?.quantile(Quantile(1.0)).0 as f64),
-        Statistic::Mean => None,
+        Statistic::Mean | Statistic::Rate | Statistic::Count => None,
     };
     let distance = |kind: OpKind| {
         let distance = (figure(kind).filter(|_| phase.totals.operations(kind) > 0)? - reason.value).abs();

@@ -2,7 +2,7 @@ use super::{Chart, Panel, PlotKind, chart, svg, terminal};
 use crate::synthetic;
 use iolite_model::{
     Access, Bytes, Concluded, DatabaseUse, DeviceCounters, Event, Fitness, Mix, Nanos, OpKind, Physical,
-    Quantile, Reading, ReadingValue, Reason, ReasonUnit, RunId, Sink as _, Verdict,
+    Quantile, Reading, ReadingValue, Reason, ReasonUnit, RunId, Sink as _, Statistic, Verdict,
 };
 use iolite_results::Run;
 use iolite_stats::{Knee, KneeFound, LoadPoint};
@@ -234,15 +234,18 @@ fn every_kind_is_drawn_as_before() {
 #[test]
 fn the_criteria_of_a_verdict_are_lines_over_the_phases_that_they_judged() {
     let mut judged = run("20261123T060000-1", 0, 1.0);
-    let reason = |what: &str, bound, unit| {
-        Reason::new(Fitness::Fit, what, "as measured", "as asked").with_figure(1.0, bound, unit)
+    let reason = |what: &str, statistic, bound, unit| {
+        Reason::new(Fitness::Fit, what, "as measured", "as asked").with_figure(statistic, 1.0, bound, unit)
     };
+    let times = ReasonUnit::Nanoseconds;
+    // What a criterion is of is not in its name.
     let reasons = vec![
-        reason("random read, mean", 2e6, ReasonUnit::Nanoseconds).of_phase(1),
-        reason("random read, p99", 9e6, ReasonUnit::Nanoseconds).of_phase(1),
-        reason("rate", 5_000.0, ReasonUnit::OperationsPerSecond).of_phase(1),
-        reason("bandwidth", 1e9, ReasonUnit::BytesPerSecond).of_phase(1),
-        reason("of several phases", 1.0, ReasonUnit::Nanoseconds),
+        reason("IOzone, mean of a random read", Statistic::Mean, 2e6, times).of_phase(1),
+        reason("p99 of times above the mean", Statistic::Quantile(Quantile(0.99)), 9e6, times).of_phase(1),
+        reason("longest of all, mean", Statistic::Longest, 9e7, times).of_phase(1),
+        reason("rate", Statistic::Rate, 5_000.0, ReasonUnit::OperationsPerSecond).of_phase(1),
+        reason("bandwidth", Statistic::Rate, 1e9, ReasonUnit::BytesPerSecond).of_phase(1),
+        reason("of several phases", Statistic::Mean, 1.0, times),
     ];
     judged.verdict = Some(Verdict::of("oltp", reasons));
     let chart = chart(&[judged], PlotKind::Timeline).unwrap();
@@ -250,7 +253,7 @@ fn the_criteria_of_a_verdict_are_lines_over_the_phases_that_they_judged() {
     let [(time, of_time), (rate, of_rate), (bytes, of_bytes)] = &found[..] else { panic!("{found:?}") };
     assert_eq!(
         (&**of_time, &**of_rate),
-        ("criterion: random read, mean: as asked", "criterion: rate: as asked")
+        ("criterion: IOzone, mean of a random read: as asked", "criterion: rate: as asked")
     );
     assert_eq!(of_bytes, "criterion: bandwidth: as asked");
     let [rates, throughputs, means] = &chart.panels[..] else { panic!("three panels") };
@@ -282,18 +285,19 @@ fn criteria_of_percentiles_are_lines_in_the_panel_of_their_kind_of_operation() {
     // The mixed phase has reads of 90 us and writes of 900 us.
     let p99 = |kind| judged.phases[3].totals.response(kind).unwrap().quantile(Quantile(0.99)).0 as f64;
     let (reads, writes) = (p99(OpKind::Read), p99(OpKind::Write));
-    let reason = |what: &str, value, bound| {
+    let reason = |what: &str, statistic, value, bound| {
         Reason::new(Fitness::Fit, what, "as measured", "as asked")
-            .with_figure(value, bound, ReasonUnit::Nanoseconds)
+            .with_figure(statistic, value, bound, ReasonUnit::Nanoseconds)
             .of_phase(3)
     };
+    let p99 = Statistic::Quantile(Quantile(0.99));
     let reasons = vec![
-        reason("mixed writes, p99", writes, 9e6),
-        reason("mixed reads, p99", reads, 4e5),
-        reason("mixed writes, longest", 5.0 * writes, 2e7),
-        reason("mixed reads, mean", 9e4, 2e6),
+        reason("mixed writes, p99", p99, writes, 9e6),
+        reason("mixed reads, p99", p99, reads, 4e5),
+        reason("mixed writes, longest", Statistic::Longest, 5.0 * writes, 2e7),
+        reason("mixed reads, mean", Statistic::Mean, 9e4, 2e6),
         // Not judged: the main kind of the phase, which are reads.
-        reason("mixed, p99.9", f64::NAN, 3e6),
+        reason("mixed, p99.9", Statistic::Quantile(Quantile(0.999)), f64::NAN, 3e6),
     ];
     judged.verdict = Some(Verdict::of("oltp", reasons));
     let other = run("20261123T070000-2", 3_600_000_000_000, 1.2);

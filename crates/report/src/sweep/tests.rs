@@ -1,7 +1,8 @@
 //! What sweeps print.
 
 use iolite_model::{
-    Bytes, DbOperation, DbTask, Durability, Fitness, Nanos, OpKind, Reason, ReasonUnit, Stop, Task, TimedBy,
+    Bytes, DbOperation, DbTask, Durability, Fitness, Nanos, OpKind, Reason, ReasonUnit, Statistic, Stop,
+    Task, TimedBy,
 };
 use iolite_stats::LoadPoint;
 use proptest::prelude::*;
@@ -93,7 +94,12 @@ fn report(tool: &str, operation: DbOperation, steps: Vec<SweptStep>) -> SweepRep
 fn verdict() -> Verdict {
     let reason = |fitness, what: &str, measured: &str, asked: &str| {
         let what = format!("reads with 4 jobs (the knee), {what}");
-        Reason::new(fitness, what, measured, asked).with_figure(1.0, 2.0, ReasonUnit::Nanoseconds)
+        Reason::new(fitness, what, measured, asked).with_figure(
+            Statistic::Mean,
+            1.0,
+            2.0,
+            ReasonUnit::Nanoseconds,
+        )
     };
     let reasons = vec![
         reason(Fitness::Fit, "mean", "670 µs (661 µs to 679 µs)", "at most 2.00 ms"),

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::sync::Barrier;
 
-use iolite_model::{Ending, ErrorCause, ReasonUnit, RunId};
+use iolite_model::{Ending, ErrorCause, ReasonUnit, RunId, Statistic};
 
 use super::*;
 use crate::synthetic;
@@ -74,8 +74,8 @@ fn what_is_not_a_number_comes_back_as_that() {
         match event {
             Event::Calibrated(calibration) => calibration.loop_cost_ns = f64::NAN,
             Event::Verdict(verdict) => {
-                let reason =
-                    verdict.reasons.remove(0).with_figure(f64::INFINITY, f64::NAN, ReasonUnit::Nanoseconds);
+                let (statistic, unit) = (Statistic::Mean, ReasonUnit::Nanoseconds);
+                let reason = verdict.reasons.remove(0).with_figure(statistic, f64::INFINITY, f64::NAN, unit);
                 verdict.reasons.insert(0, reason);
             }
             _ => {}

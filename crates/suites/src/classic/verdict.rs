@@ -2,7 +2,7 @@
 
 use iolite_model::{
     BonniePhase, Bytes, ClassicStep, ClassicTerms, DdStep, Fitness, Iops, IozoneTest, Nanos, OpKind, Reason,
-    ReasonUnit, Task, Verdict,
+    ReasonUnit, Statistic, Task, Verdict,
 };
 use iolite_results::Run;
 use iolite_stats::{Estimate, PhaseResult, SignTest, Streamed};
@@ -121,20 +121,21 @@ impl Judged<'_> {
     /// The figure compared with its bound; `None` where nothing was measured.
     fn figure(&self) -> Option<Reason> {
         let estimate = self.estimate()?;
-        let (fitness, bound, unit) = match self.figure {
-            Figure::Stream(_) => {
-                (at_least(estimate, STREAM, STREAM_MARGIN), STREAM, ReasonUnit::BytesPerSecond)
-            }
-            Figure::Rate => (at_least(estimate, READS, MARGIN), READS, ReasonUnit::OperationsPerSecond),
-            Figure::Response => {
-                let bound = RESPONSE.0 as f64;
-                (fitness(&estimate, bound, MARGIN), bound, ReasonUnit::Nanoseconds)
-            }
+        let (fitness, bound) = match self.figure {
+            Figure::Stream(_) => (at_least(estimate, STREAM, STREAM_MARGIN), STREAM),
+            Figure::Rate => (at_least(estimate, READS, MARGIN), READS),
+            Figure::Response => (fitness(&estimate, RESPONSE.0 as f64, MARGIN), RESPONSE.0 as f64),
+        };
+        let (statistic, unit) = match self.figure {
+            Figure::Stream(_) => (Statistic::Rate, ReasonUnit::BytesPerSecond),
+            Figure::Rate => (Statistic::Rate, ReasonUnit::OperationsPerSecond),
+            Figure::Response => (Statistic::Mean, ReasonUnit::Nanoseconds),
         };
         let [value, low, high] =
             [estimate.value, estimate.low, estimate.high].map(|of| self.figure.shown(of));
         let measured = format!("{value} ({low} to {high})");
         Some(Reason::new(fitness, self.what, measured, self.figure.asked()).with_figure(
+            statistic,
             estimate.value,
             bound,
             unit,

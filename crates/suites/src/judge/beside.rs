@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use iolite_model::{CacheStamp, Fitness, GeneratorUse, HostLimit, OpKind, Reason, ReasonUnit, Warning};
+use iolite_model::{
+    CacheStamp, Fitness, GeneratorUse, HostLimit, OpKind, Reason, ReasonUnit, Statistic, Warning,
+};
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
@@ -21,7 +23,7 @@ const EXHAUSTED: f64 = 0.9;
 pub(crate) fn judge_failures(errors: u64, lost: u64) -> impl Iterator<Item = Reason> {
     let none_wanted = |what: &str, count: u64, happened: &str| {
         let reason = || Reason::new(Fitness::Unfit, what, format!("{count} {happened}"), "none");
-        (count > 0).then(|| reason().with_figure(count as f64, 0.0, ReasonUnit::Count))
+        (count > 0).then(|| reason().with_figure(Statistic::Count, count as f64, 0.0, ReasonUnit::Count))
     };
     let failed = none_wanted("errors", errors, "operations failed");
     failed.into_iter().chain(none_wanted("hangs", lost, "operations never completed"))

@@ -1,6 +1,6 @@
 //! Floors on throughput, and how much the storage does within the bounds on response times.
 
-use iolite_model::{Fitness, Floor, HostLimit, Iops, Measure, Nanos, Rate, Reason, ReasonUnit};
+use iolite_model::{Fitness, Floor, HostLimit, Iops, Measure, Nanos, Rate, Reason, ReasonUnit, Statistic};
 use iolite_stats::{Estimate, PhaseResult, SignTest};
 
 use super::beside::from_memory;
@@ -50,7 +50,7 @@ pub(super) fn judge_capacity(capacity: &Capacity, floor: Option<(f64, f64)>) -> 
     let value = best.map_or(f64::NAN, |(_, rate)| rate.value);
     let bound = floor.map_or(f64::NAN, |(bound, _)| bound);
     let reason = Reason::new(fitness, format!("{measure}, capacity"), measured, asked);
-    let reason = reason.with_figure(value, bound, ReasonUnit::OperationsPerSecond);
+    let reason = reason.with_figure(Statistic::Rate, value, bound, ReasonUnit::OperationsPerSecond);
     let mut reason = spared(reason, disturbed, never);
     if let Some(limit) = generator {
         // What was done is the least that the storage does: it counts for it, and not against it.
@@ -108,7 +108,8 @@ pub(super) fn judge_floor(
         Rate::Operations(_) => ReasonUnit::OperationsPerSecond,
         Rate::Bytes(_) => ReasonUnit::BytesPerSecond,
     };
-    let reason = floor_reason(fitness, floor, measured).with_figure(scaled.value, bound, unit);
+    let reason =
+        floor_reason(fitness, floor, measured).with_figure(Statistic::Rate, scaled.value, bound, unit);
     let mut reason = reason.of_phase(evidence.result.info.index);
     if let Some(why) = from_memory(evidence.result, evidence.kind, direct) {
         reason.reserve(Fitness::Marginal, why);

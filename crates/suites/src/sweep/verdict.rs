@@ -1,6 +1,8 @@
 //! Judges a sweep: by the target's rate, by the average and the ceiling, at the step that counts.
 
-use iolite_model::{Ending, Fitness, Iops, JudgedStep, Nanos, OpKind, Reason, ReasonUnit, Verdict};
+use iolite_model::{
+    Ending, Fitness, Iops, JudgedStep, Nanos, OpKind, Reason, ReasonUnit, Statistic, Verdict,
+};
 use iolite_stats::{Knee, PhaseResult, SweptStep};
 
 use super::SweepOptions;
@@ -95,6 +97,7 @@ fn judge_rate(target: Iops, steps: &[SweptStep], knee: Option<&Knee>) -> Reason 
     let best = best.max_by(|a, b| a.1.value.total_cmp(&b.1.value));
     let reason = |fitness, measured: String, value| {
         Reason::new(fitness, "rate", measured, format!("at least {target} IOPS")).with_figure(
+            Statistic::Rate,
             value,
             target.0,
             ReasonUnit::OperationsPerSecond,
@@ -134,7 +137,7 @@ fn judge_average(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &
     let what = format!("{} {load}, mean", word(kind));
     let reason = Reason::new(fitness, what, measured, format!("at most {bound}"));
     Some(reserved(
-        reason.with_figure(mean.value, bound.0 as f64, ReasonUnit::Nanoseconds),
+        reason.with_figure(Statistic::Mean, mean.value, bound.0 as f64, ReasonUnit::Nanoseconds),
         options,
         step,
         kind,
@@ -168,6 +171,7 @@ fn judge_ceiling(options: &SweepOptions, step: &SweptStep, kind: OpKind, load: &
     };
     let what = format!("{} {load}, longest", word(kind));
     let mut reason = Reason::new(own, what, measured, format!("never above {bound}")).with_figure(
+        Statistic::Longest,
         late.longest.0 as f64,
         bound.0 as f64,
         ReasonUnit::Nanoseconds,
