@@ -89,7 +89,7 @@ pub enum Error {
         place: String,
     },
     /// The database's version is one that can't do what is needed.
-    #[error("{place} runs {found}, but {needed} or later is required: {remedy}")]
+    #[error("{place} runs {found}, but {needed} or later is required: {likely}")]
     TooOld {
         /// The server or installation.
         place: String,
@@ -97,12 +97,22 @@ pub enum Error {
         found: String,
         /// The oldest that will do.
         needed: &'static str,
-        /// What may help.
-        remedy: &'static str,
+        /// The cause, for what may help.
+        likely: ErrorCause,
     },
     /// The URL or its options make no sense.
     #[error("{0}")]
     Url(String),
+    /// An option of the command has a value that is not possible, or not with this database.
+    #[error("{option} {value}: {why}")]
+    Option {
+        /// The option, as it is typed.
+        option: &'static str,
+        /// Its value.
+        value: u32,
+        /// Why not, and which values are possible.
+        why: String,
+    },
     /// What was asked for is not possible with this database.
     #[error("{database} cannot {what}: {remedy}")]
     Unsupported {

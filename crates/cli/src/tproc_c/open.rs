@@ -27,7 +27,9 @@ pub(super) fn open(
 pub(super) fn refused(error: impl Into<anyhow::Error>) -> anyhow::Error {
     let error = error.into();
     match exit::cause(&error) {
-        Some(Error::Url(_) | Error::Unsupported { .. } | Error::Exists { .. }) => {
+        Some(
+            Error::Url(_) | Error::Option { .. } | Error::Unsupported { .. } | Error::Exists { .. },
+        ) => {
             UsageError::new(error).into()
         }
         Some(Error::Missing { place }) => {

@@ -265,7 +265,14 @@ impl Facts {
 
 #[cfg(test)]
 mod tests {
+    use iolite_model::ErrorCause;
+
     use super::*;
+
+    /// docs/errors.md lists each call as the test of that cause.
+    fn produced(cause: ErrorCause, error: &Error) {
+        assert!(error.to_string().contains(cause.remedy()), "{error}");
+    }
 
     #[test]
     fn versions_are_read_and_old_ones_refused() {
@@ -288,6 +295,7 @@ mod tests {
             assert_eq!(checked.is_ok(), fine, "{text}");
             if let Err(error) = checked {
                 assert!(matches!(error, Error::TooOld { .. }) && error.to_string().contains(text), "{error}");
+                produced(ErrorCause::MyTooOld, &error);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Which server it is.
 
 use crate::mysql::rows::Rows;
+use iolite_model::ErrorCause;
 use mysql::Conn;
 
 use crate::error::{Error, Result};
@@ -44,7 +45,7 @@ impl Version {
             place: place.to_owned(),
             found: format!("{} {}", self.engine(), self.text),
             needed: if self.mariadb { "MariaDB 10.5" } else { "MySQL 8.0" },
-            remedy: "upgrade the server, or let `iolite db start mariadb DIR` start a private one",
+            likely: ErrorCause::MyTooOld,
         })
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use iolite_model::ErrorCause;
 use postgres::config::{Host, SslMode};
 use postgres::{CancelToken, Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -201,7 +202,7 @@ impl Target {
             place: self.place.clone(),
             found,
             needed: "PostgreSQL 11",
-            remedy: "upgrade the server, or measure another one: sets are done in procedures that commit",
+            likely: ErrorCause::PgTooOld,
         })
     }
 }
@@ -317,6 +318,11 @@ mod tests {
         assert!(target(without, 0o600).caveats().is_empty() && target(with, 0o644).caveats().is_empty());
     }
 
+    /// docs/errors.md lists each call as the test of that cause.
+    fn produced(cause: ErrorCause, error: &Error) {
+        assert!(error.to_string().contains(cause.remedy()), "{error}");
+    }
+
     #[test]
     fn versions_without_procedures_are_too_old() {
         let target = Target::new("postgres://me@host/db").unwrap();
@@ -324,5 +330,6 @@ mod tests {
         target.admit(180_001, "PostgreSQL 18.1 on x").unwrap();
         let error = target.admit(100_023, "PostgreSQL 10.23 on x86_64, compiled").unwrap_err();
         assert!(matches!(&error, Error::TooOld { found, .. } if found == "PostgreSQL 10.23"), "{error}");
+        produced(ErrorCause::PgTooOld, &error);
     }
 }

@@ -40,13 +40,15 @@ impl Layout {
     /// A database of so many warehouses, with constants drawn anew.
     ///
     /// # Errors
-    /// [`Error::Url`] for a size that is none.
+    /// [`Error::Option`] for a size that is none.
     pub fn new(warehouses: u32, reduction: u32, seed: u64) -> Result<Layout> {
         if warehouses == 0 || warehouses > MAX_WAREHOUSES {
-            return Err(Error::Url(format!("warehouses must be between 1 and {MAX_WAREHOUSES}")));
+            let why = format!("there must be between 1 and {MAX_WAREHOUSES} warehouses");
+            return Err(Error::Option { option: "--warehouses", value: warehouses, why });
         }
         if reduction == 0 || reduction > MAX_REDUCED {
-            return Err(Error::Url(format!("the reduction must be between 1 and {MAX_REDUCED}")));
+            let why = format!("the reduction must be between 1 and {MAX_REDUCED}");
+            return Err(Error::Option { option: "--reduction", value: reduction, why });
         }
         Ok(Layout { warehouses, reduction, partitions: 1, loaders: 0, constants: Constants::of_build(seed) })
     }
@@ -54,15 +56,16 @@ impl Layout {
     /// The same with its large tables in so many partitions.
     ///
     /// # Errors
-    /// [`Error::Url`] for a number of which some partitions must be empty, or that is none. PostgreSQL hashes the warehouse: partitions may
+    /// [`Error::Option`] for a number of which some partitions must be empty, or that is none. PostgreSQL hashes the warehouse: partitions may
     /// be empty or have several warehouses with any number.
     pub fn partitioned(self, partitions: u32) -> Result<Layout> {
         let max = MAX_PARTITIONS.min(self.warehouses);
         if partitions == 0 || partitions > max {
-            return Err(Error::Url(format!(
+            let why = format!(
                 "the number of partitions must be between 1 and {max}: rows are divided by their warehouse, so that more \
                  partitions than warehouses would be empty"
-            )));
+            );
+            return Err(Error::Option { option: "--partitions", value: partitions, why });
         }
         Ok(Layout { partitions, ..self })
     }

@@ -44,6 +44,23 @@ struct OpenServer {
 /// Since when nothing is read, and why.
 type Missing = (Nanos, String);
 
+/// Why a database can't be read.
+#[derive(Debug, thiserror::Error)]
+enum OpenError {
+    /// The user wants to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// It refuses.
+    #[error("{}", describe(.0))]
+    Refused(anyhow::Error),
+    /// It does not respond.
+    #[error("the server has not responded in {0}: it hangs, or another service uses its port")]
+    Silent(Nanos),
+    /// A defect of iolite.
+    #[error("the thread that asks the database has failed, which is a bug")]
+    ThreadFailed,
+}
+
 impl ServerObservation {
     /// Of the database at a URL, which is not asked yet.
     pub fn new(url: DatabaseUrl, waits: WaitSampling) -> ServerObservation {
@@ -99,11 +116,11 @@ impl ServerObservation {
                     missing = self.read(session, server, end);
                     begun.elapsed()
                 }
-                Err(Some(why)) => {
-                    missing.get_or_insert((asked, why));
+                Err(OpenError::Interrupted) => break,
+                Err(error) => {
+                    missing.get_or_insert((asked, error.to_string()));
                     Duration::ZERO
                 }
-                Err(None) => break,
             };
             if let Some((_, why)) = &missing {
                 session.events().message("observing the machine; the database cannot be read");
@@ -114,20 +131,14 @@ impl ServerObservation {
         self.end_gap(session, missing);
     }
 
-    /// Asks the database what it is, and begins to read it; the reason where it does not respond, none where the user interrupts.
-    fn open(&self, session: &mut Session<'_>) -> Result<OpenServer, Option<String>> {
+    /// Asks the database what it is, and begins to read it.
+    fn open(&self, session: &mut Session<'_>) -> Result<OpenServer, OpenError> {
         let (url, waits) = (self.url.clone(), self.waits);
         match session.patiently(ANSWER, move || open(&url, waits)) {
-            Ok(Ok(server)) => Ok(server),
-            Ok(Err(error)) => Err(Some(describe(&error))),
-            Err(GaveUp::Late) => Err(Some(format!(
-                "the server has not responded in {}: it hangs, or another service uses its port",
-                Nanos(ANSWER.as_nanos() as u64)
-            ))),
-            Err(GaveUp::Failed) => {
-                Err(Some("the thread that asks the database has failed, which is a bug".into()))
-            }
-            Err(GaveUp::Interrupted) => Err(None),
+            Ok(opened) => opened.map_err(OpenError::Refused),
+            Err(GaveUp::Late) => Err(OpenError::Silent(Nanos(ANSWER.as_nanos() as u64))),
+            Err(GaveUp::Failed) => Err(OpenError::ThreadFailed),
+            Err(GaveUp::Interrupted) => Err(OpenError::Interrupted),
         }
     }
 
