@@ -109,8 +109,12 @@ pub struct TprocCCounted {
     pub committed: u64,
     /// Transactions that users have rolled back as the specification wants it: 1 % of the New-Orders.
     pub rolled_back: u64,
-    /// Transactions that the database ended as the victim of a deadlock or for want of a lock, each of which was repeated.
+    /// Transactions that the database ended as the victim of a deadlock, each of which was repeated.
     pub deadlocks: u64,
+    /// Transactions that the database ended because they waited too long for a lock (PostgreSQL: lock_timeout; MariaDB and MySQL:
+    /// innodb_lock_wait_timeout).
+    #[serde(default)]
+    pub lock_timeouts: u64,
     /// Deliveries that found a district without an order to deliver.
     pub skipped_deliveries: u64,
 }
@@ -167,6 +171,7 @@ mod tests {
             committed: 1400,
             rolled_back: 3,
             deadlocks: 0,
+            lock_timeouts: 0,
             skipped_deliveries: 0,
         };
         assert_eq!((counted.nopm(), counted.tpm()), (600.0, Some(2400.0)));

@@ -73,6 +73,7 @@ mod tests {
             committed: orders,
             rolled_back: 0,
             deadlocks: 0,
+            lock_timeouts: 0,
             skipped_deliveries: 0,
         }
     }

@@ -1,16 +1,17 @@
-//! The consistency conditions of clause 3.3.2, the four that are required, and two of our own.
+//! The consistency conditions of clause 3.3.2, the four that are required, and three of our own.
 
 use iolite_db::Result;
 use iolite_model::{TprocCChecked, TprocCCondition, TprocCViolation};
 
 use super::contract::{Database, Reader};
+use super::layout::{DISTRICTS, Layout};
 
 /// A condition: its name, what it says, and the query whose rows are warehouse, district, and the numbers compared. All of
 /// these must be equal.
-type Rule = (&'static str, &'static str, &'static str);
+type Rule<'a> = (&'a str, &'a str, &'a str);
 
 /// Numbers are cast as sums have types of their own; what is not there is -1, which no count is.
-const RULES: [Rule; 6] = [
+const RULES: [Rule<'static>; 6] = [
     (
         "1",
         "the payments of a warehouse are the sum of those of its districts (W_YTD = sum of D_YTD)",
@@ -62,13 +63,33 @@ const RULES: [Rule; 6] = [
 /// # Errors
 /// The database can't be read; [`Error::Missing`](iolite_db::Error::Missing) and its like where there is none.
 pub fn check(database: &dyn Database) -> Result<TprocCChecked> {
-    database.layout()?;
+    let layout = database.layout()?;
     let mut reader = database.reader()?;
-    let conditions = RULES.iter().map(|rule| condition(reader.as_mut(), *rule)).collect::<Result<_>>()?;
+    let conditions = RULES.iter().map(|rule| condition(reader.as_mut(), *rule));
+    let mut conditions: Vec<_> = conditions.collect::<Result<_>>()?;
+    let says = "warehouses, districts, customers, stock and items are as many as were built (iolite's own)";
+    conditions.push(condition(reader.as_mut(), ("rows", says, &cardinalities(layout)))?);
     Ok(TprocCChecked { conditions })
 }
 
-fn condition(reader: &mut dyn Reader, (name, says, sql): Rule) -> Result<TprocCCondition> {
+/// Counts of rows that no transaction changes, and what they are: of rows that are not there, no other condition says anything.
+fn cardinalities(layout: Layout) -> String {
+    let warehouses = u64::from(layout.warehouses);
+    let districts = warehouses * u64::from(DISTRICTS);
+    let counts = [
+        ("warehouse", warehouses),
+        ("district", districts),
+        ("customer", districts * u64::from(layout.customers())),
+        ("stock", warehouses * u64::from(layout.items())),
+        ("item", u64::from(layout.items())),
+    ];
+    let each = counts.map(|(table, count)| {
+        format!("SELECT 0, 0, CAST({count} AS %INT), CAST((SELECT COUNT(*) FROM @{table}) AS %INT)")
+    });
+    each.join(" UNION ALL ")
+}
+
+fn condition(reader: &mut dyn Reader, (name, says, sql): Rule<'_>) -> Result<TprocCCondition> {
     let rows = reader.numbers(sql)?;
     let violated = |row: &&Vec<i64>| row[2..].iter().any(|number| *number != row[2]);
     let violation =

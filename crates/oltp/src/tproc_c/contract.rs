@@ -105,8 +105,10 @@ pub enum Done {
     },
     /// A New-Order with an item that does not exist: it was rolled back, as it should.
     RolledBack,
-    /// The database has ended it as a deadlock's victim, or for want of a lock: it is to be repeated.
+    /// The database has ended it as a deadlock's victim: it is to be repeated.
     Again,
+    /// The database has ended it because it waited too long for a lock: it may be repeated.
+    NoLock,
 }
 
 /// A database in which TPROC-C can run.

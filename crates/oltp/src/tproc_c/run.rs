@@ -174,6 +174,7 @@ fn counted(mut read: Read, at: Nanos, tally: &Tally) -> Option<TprocCCounted> {
         committed: of(&tally.committed),
         rolled_back: of(&tally.rolled_back),
         deadlocks: of(&tally.deadlocks),
+        lock_timeouts: of(&tally.lock_timeouts),
         skipped_deliveries: of(&tally.skipped),
     })
 }

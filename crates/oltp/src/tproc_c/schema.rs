@@ -127,23 +127,24 @@ pub(super) fn entries(layout: Layout) -> [(&'static str, i64); 7] {
 /// The entry that is there, and 1, when a build has ended.
 pub(super) const COMPLETE: &str = "complete";
 
-/// The layout that a catalogue's entries describe; `None` where they are not ours.
+/// The layout that a catalogue's entries describe; `None` where no build writes such entries.
 pub(super) fn layout(entries: &[(String, i64)]) -> Option<Layout> {
     let entry = |name: &str| entries.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
     // Catalogues of earlier versions do not have these.
     let later =
         |name: &str, default: u32| entry(name).map_or(Some(default), |value| u32::try_from(value).ok());
-    Some(Layout {
-        partitions: later("partitions", 1)?,
-        loaders: later("loaders", 0)?,
-        warehouses: u32::try_from(entry("warehouses")?).ok().filter(|warehouses| *warehouses > 0)?,
-        reduction: u32::try_from(entry("reduction")?).ok().filter(|reduction| *reduction > 0)?,
-        constants: super::chance::Constants {
-            name: entry("constant_name")?,
-            customer: entry("constant_customer")?,
-            item: entry("constant_item")?,
-        },
-    })
+    let within = |name: &str, max: i64| entry(name).filter(|value| (0..=max).contains(value));
+    let size = |name: &str| u32::try_from(entry(name)?).ok();
+    let (warehouses, reduction, partitions) =
+        (size("warehouses")?, size("reduction")?, later("partitions", 1)?);
+    let possible =
+        Layout::new(warehouses, reduction, 0).and_then(|layout| layout.partitioned(partitions)).ok()?;
+    let constants = super::chance::Constants {
+        name: within("constant_name", 255)?,
+        customer: within("constant_customer", 1023)?,
+        item: within("constant_item", 8191)?,
+    };
+    Some(Layout { loaders: later("loaders", 0)?, constants, ..possible })
 }
 
 /// Whether a catalogue's entries say that the build has ended.
@@ -171,6 +172,19 @@ mod tests {
         let mut list: Vec<(String, i64)> =
             entries(expected).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         assert_eq!((layout(&list), is_complete(&list)), (Some(expected), false));
+        // Values with which a run would never end, or divide by zero.
+        for (name, wrong) in [
+            ("constant_name", 1_000_000),
+            ("constant_item", i64::MAX),
+            ("constant_customer", -1),
+            ("reduction", 100_000),
+            ("warehouses", 4_000_000_000),
+            ("partitions", 0),
+        ] {
+            let changed =
+                |(other, value): &(String, i64)| (other.clone(), if *other == name { wrong } else { *value });
+            assert_eq!(layout(&list.iter().map(changed).collect::<Vec<_>>()), None, "{name}");
+        }
         list.push((COMPLETE.to_owned(), 1));
         assert!(is_complete(&list));
         assert_eq!(layout(&list[1..]), None);

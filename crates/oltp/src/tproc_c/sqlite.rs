@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use iolite_db::sqlite::{APPLICATION_ID, engine, mark, synchronous, vfs};
+use iolite_db::sqlite::{APPLICATION_ID, alone, engine, mark, synchronous, vfs};
 use iolite_db::{Error, Instance, Result, Sqlite};
 use iolite_model::{Bytes, Durability, ErrorCause};
 use rusqlite::config::DbConfig;
@@ -201,6 +201,8 @@ impl Database for TprocCSqlite {
         if !empty {
             self.ours()?;
         }
+        // Held until the file is gone: who opens it meanwhile waits, and finds none.
+        let _alone = alone(&self.path)?;
         let beside = COMPANIONS.map(|suffix| PathBuf::from(format!("{}{suffix}", self.path.display())));
         for path in [self.path.clone()].into_iter().chain(beside).filter(|path| path.exists()) {
             fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))?;

@@ -9,8 +9,10 @@ use super::layout::DISTRICTS;
 /// Why a statement failed.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// The transaction is a deadlock's victim, or could not have a lock: it is to be repeated.
+    /// The transaction is a deadlock's victim: it is to be repeated.
     Again,
+    /// It waited too long for a lock: it may be repeated.
+    NoLock,
     /// Something else.
     Error(Error),
 }
@@ -116,6 +118,7 @@ pub(super) fn perform(session: &mut dyn Statements, transaction: &Transaction) -
         session.rollback();
         match fault {
             Fault::Again => Ok(Done::Again),
+            Fault::NoLock => Ok(Done::NoLock),
             Fault::Error(error) => Err(error),
         }
     })

@@ -15,8 +15,12 @@ use crate::error::OltpError;
 
 /// Longest that a user sleeps before it checks whether it is to end.
 const LOOK: u64 = 50_000_000;
-/// Times that a transaction is repeated: beyond it something else is wrong than a deadlock.
-const REPEATED: u32 = 100;
+/// Times that a transaction is ended as a deadlock's victim: beyond it something else is wrong.
+const MAX_DEADLOCKS: u32 = 100;
+/// Times that a transaction waits for a lock as long as the server allows, which is many seconds each time.
+const MAX_LOCK_TIMEOUTS: u32 = 3;
+/// Arrivals that are drawn after the end: a user that does not keep up at all may have some 10^12.
+const MAX_DRAWN: u64 = 1_000_000;
 /// Where a user's times come from: apart from what its transactions are made of.
 const TIMES: u64 = 0x7469_6d65;
 
@@ -27,6 +31,7 @@ pub(super) struct Tally {
     pub(super) committed: AtomicU64,
     pub(super) rolled_back: AtomicU64,
     pub(super) deadlocks: AtomicU64,
+    pub(super) lock_timeouts: AtomicU64,
     pub(super) skipped: AtomicU64,
 }
 
@@ -149,15 +154,25 @@ impl Worker<'_> {
         }
     }
 
+    /// Does a transaction until it is done, the phase is over, or it has been ended too often.
     fn perform(&mut self, transaction: &Transaction, intended: u64, issued: u64) -> Result<(), Error> {
         let kind = self.kinds.of(transaction.kind());
-        for _ in 0..REPEATED {
+        let (mut deadlocks, mut timeouts) = (0, 0);
+        while deadlocks < MAX_DEADLOCKS && timeouts < MAX_LOCK_TIMEOUTS {
             let done = self.session.perform(transaction);
             let completed = self.lane.now();
             self.last_completed = completed;
             let kind = match done {
-                Ok(Done::Again) => {
-                    Tally::add(&self.tally.deadlocks, 1);
+                Ok(Done::Again | Done::NoLock) => {
+                    let (times, counter) = match done {
+                        Ok(Done::NoLock) => (&mut timeouts, &self.tally.lock_timeouts),
+                        _ => (&mut deadlocks, &self.tally.deadlocks),
+                    };
+                    *times += 1;
+                    Tally::add(counter, 1);
+                    if self.lane.is_over(completed) {
+                        return Ok(());
+                    }
                     continue;
                 }
                 Ok(Done::Committed { skipped }) => {
@@ -181,9 +196,10 @@ impl Worker<'_> {
         }
         let now = self.lane.now();
         self.lane.record_error(kind, now);
-        let why = format!("it was ended as a deadlock's victim, or for want of a lock, {REPEATED} times");
-        let doing = "finish a transaction of TPROC-C in";
-        Err(Error::engine(doing, "the database", why, ErrorCause::LocksHeld))
+        let why = format!(
+            "it was ended {deadlocks} times as a deadlock's victim and {timeouts} times because it waited too long for a lock"
+        );
+        Err(Error::engine("finish a transaction of TPROC-C in", "the database", why, ErrorCause::LocksHeld))
     }
 }
 
@@ -210,10 +226,13 @@ impl Arrivals {
         self.next += self.chance.exponential(self.distance);
     }
 
-    /// Transactions that were due by an instant and have not begun.
+    /// Transactions that were due by an instant and have not begun: drawn one by one, and of very many as many as are expected.
     fn due_by(mut self, end: u64) -> u64 {
         let mut due = 0;
         while self.instant() < end {
+            if due == MAX_DRAWN {
+                return due.saturating_add(((end as f64 - self.next) / self.distance) as u64);
+            }
             due += 1;
             self.step();
         }
@@ -224,4 +243,22 @@ impl Arrivals {
 /// Mean distance of a user's transactions at a rate over all users.
 pub(super) fn distance(task: &TprocCTask) -> Option<f64> {
     Some(Nanos::SECOND.0 as f64 * f64::from(task.users.max(1)) / task.rate?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tproc_c::chance::Chance;
+
+    #[test]
+    fn arrivals_after_the_end_are_counted_however_many() {
+        const SECOND: f64 = 1e9;
+        for rate in [1_000.0, 1e6, 1e9, 1e300] {
+            let arrivals = Arrivals { distance: SECOND / rate, next: 0.0, chance: Chance::new(1, 0) };
+            let due = arrivals.due_by(10_000_000_000) as f64;
+            // Beyond the largest number there is no other.
+            let expected = (10.0 * rate).min(u64::MAX as f64);
+            assert!((due / expected - 1.0).abs() < 0.05, "{rate}: {due}");
+        }
+    }
 }

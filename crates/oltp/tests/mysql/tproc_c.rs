@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use iolite_db::mysql::server::{self, Options};
 use iolite_db::{DatabaseUrl, Error};
-use iolite_model::{Durability, Ending, Nanos};
-use iolite_oltp::tproc_c::{Database, open};
+use iolite_model::{Durability, Ending, ErrorCause, Nanos};
+use iolite_oltp::tproc_c::{Database, build, open};
 
 use crate::common::tproc_c::{
-    CounterEdges, built, measured, task, transactions_agree, until_killed, users_work,
+    CounterEdges, built, layout, measured, task, transactions_agree, until_killed, users_work,
     users_work_on_partitions, violated,
 };
-use crate::common::until;
+use crate::common::{go, until};
 use crate::harness::Server;
 
 fn database(server: &Server) -> Arc<dyn Database> {
@@ -42,6 +42,47 @@ fn users_work_as_statements_and_as_procedures() {
     );
     server.ask("CREATE TABLE tproc_c_catalogue (a INT)");
     assert!(matches!(database.purge(), Err(Error::Foreign { .. })));
+}
+
+/// MariaDB commits each CREATE: the removal of what was created until one fails must not remove anybody else's.
+#[test]
+fn tables_of_others_stay() {
+    let Some(server) = Server::start(&Options::default()) else { return };
+    let database = database(&server);
+    for (kind, name, what) in [
+        ("TABLE", "tproc_c_stock", " (mine INT)"),
+        ("VIEW", "tproc_c_item", " AS SELECT 1 AS mine"),
+        ("PROCEDURE", "tproc_c_payment_txn", "() SELECT 1"),
+    ] {
+        server.ask(&format!("CREATE {kind} {name}{what}"));
+        let refused = build(database.as_ref(), layout(), 2, 5, &mut go).unwrap_err();
+        assert!(
+            matches!(&refused, Error::Foreign { path } if path.to_string_lossy().ends_with(name)),
+            "{refused}"
+        );
+        database.purge().unwrap();
+        let sql = "SELECT (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()) \
+                   + (SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = DATABASE())";
+        assert_eq!(server.count(sql), 1, "{kind} {name}");
+        server.ask(&format!("DROP {kind} {name}"));
+    }
+}
+
+/// A session that never ends its transaction keeps a table, but nobody waiting for a day.
+#[test]
+fn a_purge_that_others_keep_waiting_ends_with_its_remedy() {
+    use ::mysql::prelude::Queryable;
+    let Some(server) = Server::start(&Options::default()) else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    let mut other = ::mysql::Conn::new(server.started.url.as_str()).unwrap();
+    other.query_drop("BEGIN").unwrap();
+    other.query_drop("SELECT COUNT(*) FROM tproc_c_item").unwrap();
+    let refused = database.purge().unwrap_err().to_string();
+    assert!(refused.contains(ErrorCause::MyLocked.remedy()), "{refused}");
+    drop(other);
+    database.purge().unwrap();
+    assert_eq!(server.ask("SHOW TABLES"), "");
 }
 
 #[test]

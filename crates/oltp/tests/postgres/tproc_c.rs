@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use iolite_db::{DatabaseUrl, Error};
-use iolite_model::{Durability, Ending, Nanos};
+use iolite_model::{Durability, Ending, ErrorCause, Nanos};
 use iolite_oltp::tproc_c::{Database, open};
 
 use crate::common::tproc_c::{
     CounterEdges, built, measured, task, transactions_agree, until_killed, users_work,
     users_work_on_partitions, violated,
 };
-use crate::common::until;
+use crate::common::{Small, until};
 use crate::harness::Server;
 
 fn database(server: &Server) -> Arc<dyn Database> {
@@ -95,6 +95,36 @@ fn a_cancelled_copy_leaves_nothing() {
     built(database.as_ref());
     assert!(matches!(database.copy(&|| true), Err(Error::Cancelled)));
     assert_eq!(server.number("SELECT COUNT(*) FROM pg_database WHERE datname LIKE '%copy'"), 0);
+    drop(database.copy(&go).unwrap());
+    database.remove_copy().unwrap();
+}
+
+/// The server undoes a copy that does not fit, whether it reports that or ends itself because its log has no space.
+#[test]
+fn a_copy_that_fills_the_disk_leaves_nothing_and_the_database_as_it_was() {
+    // Dropped after the server, which has been stopped by then.
+    let Some(small) = Small::new(400) else { return };
+    let Some(server) = Server::start_in(tempfile::tempdir_in(small.path()).unwrap(), false) else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    let mine = "CREATE TABLE mine AS SELECT repeat('x', 1000) AS text FROM generate_series(1, 40000)";
+    server.psql(mine);
+    small.fill(16 << 20);
+    let refused = database.copy(&go).map(drop).unwrap_err().to_string();
+    let full = refused.contains(ErrorCause::PgFull.remedy());
+    assert!(full || refused.contains(ErrorCause::ServerGone.remedy()), "{refused}");
+    std::fs::remove_file(small.fill(0)).unwrap();
+    until("the server's recovery", || {
+        let recovered = database.layout().is_ok();
+        if !recovered {
+            // Refused while it recovers by itself.
+            let _ = iolite_db::postgres::server::start(server.directory.path(), false);
+        }
+        recovered
+    });
+    assert_eq!(server.number("SELECT COUNT(*) FROM pg_database WHERE datname LIKE '%copy'"), 0);
+    assert_eq!(server.number("SELECT COUNT(*) FROM mine"), 40_000);
+    assert_eq!(violated(database.as_ref()), Vec::<String>::new());
     drop(database.copy(&go).unwrap());
     database.remove_copy().unwrap();
 }

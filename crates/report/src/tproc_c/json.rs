@@ -10,7 +10,7 @@
 //! | `phases[].nopm` | New-Orders per minute of the measured time by the districts' counter; null where that could not be read |
 //! | `phases[].tpm` | commits and rollbacks per minute by the server's counter; null where it counts none |
 //! | `phases[].nopm_low`, `nopm_high`, `tpm_low`, `tpm_high` | their 95 % intervals, of the variation within this run; null where unknown |
-//! | `phases[].counted` | null, or over the whole phase: `orders` (gained by the districts' counter), `new_orders` (committed by this program), `server_transactions`, `committed`, `rolled_back`, `deadlocks` (each repeated), `skipped_deliveries` |
+//! | `phases[].counted` | null, or over the whole phase: `orders` (gained by the districts' counter), `new_orders` (committed by this program), `server_transactions`, `committed`, `rolled_back`, `deadlocks` (each repeated), `lock_timeouts`, `skipped_deliveries` |
 //! | `phases[].used` | null, or as in a run of RanIO, without `ratios` |
 //! | `phases[].waits` | null, or what sessions waited for, sampled: `samples`, `interval`, `observed`, `cost` (of a sample), `hidden` (sessions at least that the account could not see, and that the averages leave out), `remedy` (null, or what makes them visible), `waits`, `objects` (lists: `name`, `sessions`), `pages` (list: `table`, `page`, `sessions`, `rows` (waited for at the same moment, at most), `rows_in_page`, `advice`), `statements` (list: `statement`, `sessions`, `wait`), `blockers` (list: `waiting`, `holder`, `object`, `sessions`), `failure`; `sessions` are averages over all samples, times nanoseconds |
 //! | `knee` | null, or of a sweep over the number of users, as in a check |
@@ -81,6 +81,7 @@ fn of_counted(counted: &TprocCCounted) -> Value {
         "committed": counted.committed,
         "rolled_back": counted.rolled_back,
         "deadlocks": counted.deadlocks,
+        "lock_timeouts": counted.lock_timeouts,
         "skipped_deliveries": counted.skipped_deliveries,
     })
 }

@@ -221,7 +221,7 @@ fn orders(counted: &TprocCCounted) -> Note {
 }
 
 fn transactions(counted: &TprocCCounted) -> Note {
-    let own = counted.committed + counted.rolled_back + counted.deadlocks;
+    let own = counted.committed + counted.rolled_back + counted.deadlocks + counted.lock_timeouts;
     let text = match counted.transactions_gained() {
         Some(server) => format!(
             "{} commits and rollbacks according to the server's counter over the whole run, {} according to \
@@ -252,8 +252,14 @@ fn repeated(counted: &TprocCCounted) -> Option<Note> {
     let mut parts = Vec::new();
     if counted.deadlocks > 0 {
         parts.push(format!(
-            "{} transactions were ended by the database because of a deadlock or a lock, and retried",
+            "{} transactions were ended by the database because of a deadlock, and retried",
             count(counted.deadlocks)
+        ));
+    }
+    if counted.lock_timeouts > 0 {
+        parts.push(format!(
+            "{} transactions were ended by the database because they waited too long for a lock of another session",
+            count(counted.lock_timeouts)
         ));
     }
     if counted.skipped_deliveries > 0 {

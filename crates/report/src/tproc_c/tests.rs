@@ -39,6 +39,7 @@ fn counted(orders: u64, committed: u64) -> TprocCCounted {
         committed: 2 * committed,
         rolled_back: 13,
         deadlocks: 4,
+        lock_timeouts: 2,
         skipped_deliveries: 0,
     }
 }
@@ -94,7 +95,8 @@ fn a_run_is_reported_by_what_the_districts_have_counted() {
         "new-order",
         "2,200 over the whole run, as many as iolite has committed",
         "13 of 2,213 New-Orders, 0.59 % (1 % by the specification)",
-        "4 transactions were ended by the database because of a deadlock or a lock, and retried",
+        "4 transactions were ended by the database because of a deadlock, and retried",
+        "2 transactions were ended by the database because they waited too long for a lock of another session",
         "not a TPC result",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");

@@ -52,7 +52,7 @@ enum OpenError {
     Interrupted,
     /// It refuses.
     #[error("{}", describe(.0))]
-    Refused(anyhow::Error),
+    Refused(Error),
     /// It does not respond.
     #[error("the server has not responded in {0}: it hangs, or another service uses its port")]
     Silent(Nanos),

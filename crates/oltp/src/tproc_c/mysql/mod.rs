@@ -66,10 +66,28 @@ impl TprocCMysql {
             Some(MARK) => {}
             Some(_) => return Err(Error::Foreign { path: self.path(context) }),
         }
-        let entries = conn
-            .query_rows(format!("SELECT name, value FROM {}", named(CATALOGUE)))
-            .map_err(|e| self.failed("read the catalogue of", e))?;
-        Ok(Some(entries))
+        let sql = format!("SELECT CAST(name AS CHAR), CAST(value AS SIGNED) FROM {}", named(CATALOGUE));
+        let entries: Vec<(Option<String>, Option<i64>)> =
+            conn.query_rows(sql).map_err(|e| self.failed("read the catalogue of", e))?;
+        Ok(Some(entries.into_iter().filter_map(|(name, value)| Some((name?, value?))).collect()))
+    }
+
+    /// Refuses to create what somebody else has: these statements commit one by one, and what was created until one fails is removed by
+    /// its name.
+    fn refuse_strangers(&self, context: &Context, conn: &mut Conn) -> Result<()> {
+        let tables: Vec<String> = Table::ALL.iter().map(|table| named(table.name())).collect();
+        let routines: Vec<String> = procedures::NAMES.iter().map(|name| named(name)).collect();
+        let list =
+            |names: &[String]| names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+        let sql = format!(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ({}) \
+             UNION ALL SELECT routine_name FROM information_schema.routines WHERE routine_schema = DATABASE() AND routine_name IN ({})",
+            list(&tables),
+            list(&routines)
+        );
+        let strange: Option<String> =
+            conn.query_first(sql).map_err(|e| self.failed("look for TPROC-C in", e))?;
+        strange.map_or(Ok(()), |name| Err(Error::Foreign { path: context.path(&name) }))
     }
 }
 
@@ -93,7 +111,7 @@ impl Database for TprocCMysql {
                 return Err(Error::Exists { path: self.path(&context) });
             }
             Some(_) => return Err(Error::Incomplete { path: self.path(&context) }),
-            None => {}
+            None => self.refuse_strangers(&context, &mut conn)?,
         }
         let mut sql = vec![format!(
             "CREATE TABLE {} (name VARCHAR(64) NOT NULL PRIMARY KEY, value BIGINT NOT NULL) ENGINE = InnoDB \
@@ -165,10 +183,13 @@ impl Database for TprocCMysql {
         if self.find(&context, &mut conn)?.is_none() {
             return Ok(());
         }
-        let mut sql: Vec<String> = procedures::NAMES
+        // A session that never ends its transaction would keep this waiting for a day (lock_wait_timeout).
+        let mut sql = vec!["SET SESSION lock_wait_timeout = 10".to_owned()];
+        let procedures: Vec<String> = procedures::NAMES
             .iter()
             .map(|name| format!("DROP PROCEDURE IF EXISTS {}", named(name)))
             .collect();
+        sql.extend(procedures);
         sql.extend(Table::ALL.map(|table| format!("DROP TABLE IF EXISTS {}", named(table.name()))));
         // Last: as long as it is there, the rest is known as ours.
         sql.push(format!("DROP TABLE {}", named(CATALOGUE)));

@@ -17,8 +17,10 @@ use super::super::input::{Customer, Line, NewOrder, Transaction};
 use super::super::statements::{self, Fault, Outcome, Statements};
 use super::procedures::UNUSED_ITEM;
 
-/// ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_CHECKREAD (a row has changed since it was read).
-const AGAIN: [u16; 3] = [1213, 1205, 1020];
+/// ER_LOCK_DEADLOCK, ER_CHECKREAD (a row has changed since it was read).
+const AGAIN: [u16; 2] = [1213, 1020];
+/// ER_LOCK_WAIT_TIMEOUT: it waited for a lock longer than innodb_lock_wait_timeout.
+const NO_LOCK: u16 = 1205;
 
 /// See [`Session`].
 pub(super) struct MysqlSession {
@@ -41,6 +43,7 @@ impl MysqlSession {
     fn fault(&self, doing: &'static str, error: mysql::Error) -> Fault {
         match connect::code(&error) {
             Some(code) if AGAIN.contains(&code) => Fault::Again,
+            Some(NO_LOCK) => Fault::NoLock,
             _ => Fault::Error(self.instance.target().refusal(doing, error)),
         }
     }
@@ -171,6 +174,7 @@ impl Session for MysqlSession {
             self.rollback();
             match fault {
                 Fault::Again => Ok(Done::Again),
+                Fault::NoLock => Ok(Done::NoLock),
                 Fault::Error(error) => Err(error),
             }
         })

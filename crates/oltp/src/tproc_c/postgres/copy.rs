@@ -22,6 +22,10 @@ const SUFFIX: &str = "_iolite_copy";
 const MAX_NAME: usize = 63;
 /// Hexadecimal digits of the hash in the names of copies whose original has a long one.
 const HASH: usize = 16;
+/// Has the server end what it does for a client that was killed (PostgreSQL 14 and later): it would copy to the end otherwise, and leave
+/// a copy without a mark.
+const END_WITH_CLIENT: &str = "SELECT pg_catalog.set_config(name, '500ms', false) FROM pg_catalog.pg_settings \
+     WHERE name = 'client_connection_check_interval'";
 /// Time between two looks at whether the copying is to end.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -82,6 +86,7 @@ pub(super) fn create(original: &Target, keeper: &Keeper, stop: &(dyn Fn() -> boo
     let mut client = original.connect()?;
     let name = name(original.database());
     remove_by(&mut client, original, &name)?;
+    client.batch_execute(END_WITH_CLIENT).map_err(|e| original.failed("configure a session of", e))?;
     let sql = format!("CREATE DATABASE {} TEMPLATE {}", quoted(&name), quoted(original.database()));
     if let Err(error) = execute(&mut client, original, &sql, stop) {
         // The server has undone it.

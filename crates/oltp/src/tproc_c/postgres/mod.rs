@@ -73,13 +73,13 @@ impl TprocCPostgres {
         if u64::from(layout.partitions) <= max {
             return Ok(());
         }
-        Err(Error::Url(format!(
-            "{} partitions need about {} locks in a transaction, but {} has {locks}: specify --partitions of at most {max}, or raise \
+        let why = format!(
+            "so many partitions need about {} locks in a transaction, but {} has {locks}: specify at most {max}, or raise \
              max_locks_per_transaction and restart the server",
-            layout.partitions,
             u64::from(layout.partitions) * LOCKS_PER_PARTITION + OTHER_LOCKS,
             self.target.place()
-        )))
+        );
+        Err(Error::Option { option: "--partitions", value: layout.partitions, why })
     }
 
     fn find(&self, client: &mut Client) -> Result<Option<OwnTables>> {
@@ -91,7 +91,9 @@ impl TprocCPostgres {
         }
         let rows =
             client.query(&format!("SELECT name, value FROM {SCHEMA}.{CATALOGUE}"), &[]).map_err(failed)?;
-        Ok(Some(OwnTables { entries: rows.iter().map(|row| (row.get(0), row.get(1))).collect() }))
+        // Of columns that somebody has changed, nothing is read, and the layout is not ours.
+        let entry = |row: &postgres::Row| Some((row.try_get(0).ok()?, row.try_get(1).ok()?));
+        Ok(Some(OwnTables { entries: rows.iter().filter_map(entry).collect() }))
     }
 }
 

@@ -51,8 +51,10 @@ impl PostgresSession {
 
     fn fault(&self, doing: &'static str, error: postgres::Error) -> Fault {
         match error.code().map(|code| code.code()) {
-            // serialization_failure, deadlock_detected, lock_not_available.
-            Some("40001" | "40P01" | "55P03") => Fault::Again,
+            // serialization_failure, deadlock_detected.
+            Some("40001" | "40P01") => Fault::Again,
+            // lock_not_available, after lock_timeout.
+            Some("55P03") => Fault::NoLock,
             _ => Fault::Error(self.target.failed(doing, error)),
         }
     }
@@ -86,6 +88,7 @@ impl Session for PostgresSession {
             }
             Err(error) => match self.fault("call a procedure of TPROC-C in", error) {
                 Fault::Again => Ok(Done::Again),
+                Fault::NoLock => Ok(Done::NoLock),
                 Fault::Error(error) => Err(error),
             },
         }
