@@ -1,14 +1,16 @@
 //! `iolite iometer`: access specifications on a directory.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use iolite_engine::Control;
-use iolite_jobs::iometer::{Configuration, parse, patterns, print, standard};
-use iolite_model::{BackendKind, Bytes, Concluded, Ending, IometerTerms, Nanos, Storage, Warning};
+use iolite_jobs::iometer::{Configuration, MAX_BYTES, parse, patterns, print, standard};
+use iolite_model::{
+    BackendKind, Bytes, Concluded, Ending, IometerPoint, IometerTerms, Nanos, Storage, Warning,
+};
 use iolite_results::{Run, RunRequest};
 use iolite_session::{Bare, ending};
 use iolite_suites::{Iometer, IometerAccess};
@@ -136,6 +138,8 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
         }
         Action::Run { file, place } => {
             let configuration = read(&file)?;
+            let in_file = |error: UsageError| UsageError::new(format!("{}: {error}", file.display()));
+            checked(&configuration).map_err(in_file)?;
             let name = match configuration.setup.description.as_str() {
                 "" => file.display().to_string(),
                 description => description.to_owned(),
@@ -146,7 +150,10 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
 }
 
 fn read(file: &Path) -> Result<Configuration, UsageError> {
-    let bytes = std::fs::read(file).map_err(|error| {
+    // Of what is larger, or never ends, as much is read as shows it.
+    let mut bytes = Vec::new();
+    let begin = File::open(file).and_then(|opened| opened.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    begin.map_err(|error| {
         UsageError::new(format!("cannot read {}: {error}; check the path", file.display()))
     })?;
     // Files of older Windows have names in encodings of their own: what is not UTF-8 is replaced.
@@ -228,6 +235,21 @@ impl Drop for CsvFile {
     }
 }
 
+/// The points of a configuration, some of which have operations.
+fn checked(configuration: &Configuration) -> Result<Vec<IometerPoint>, UsageError> {
+    let points = configuration.points().map_err(UsageError::new)?;
+    if points.is_empty() {
+        let message = "no worker has an access specification assigned: there is nothing to run; assign one, or check that the file is \
+                       complete";
+        return Err(UsageError::new(message));
+    }
+    if points.iter().all(|point| point.spec.lines.is_empty()) {
+        let message = "all assigned access specifications are idle: assign one with operations";
+        return Err(UsageError::new(message));
+    }
+    Ok(points)
+}
+
 /// What is to be run.
 fn terms(
     place: &PlaceArgs,
@@ -235,15 +257,7 @@ fn terms(
     name: &str,
     patterns: bool,
 ) -> Result<IometerTerms, UsageError> {
-    let points = configuration.points().map_err(UsageError::new)?;
-    if points.is_empty() {
-        let message = "no worker in the file has an access specification assigned: there is nothing to run";
-        return Err(UsageError::new(message));
-    }
-    if points.iter().all(|point| point.spec.lines.is_empty()) {
-        let message = "all assigned access specifications are idle: assign one with operations";
-        return Err(UsageError::new(message));
-    }
+    let points = checked(configuration)?;
     let asked = place.size.or(configuration.size()).unwrap_or(DEFAULT);
     let size = asked.round_down(MIN.0.min(1 << 20));
     if size < MIN {

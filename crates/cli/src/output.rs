@@ -1,11 +1,15 @@
 //! What is printed, and how: standard output for results, standard error for everything else.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read as _, Write};
+use std::path::Path;
 
 use iolite_model::Ending;
 use iolite_report::{Format, Style, show};
 use iolite_results::Run;
+
+use crate::exit::UsageError;
 
 /// Prints lines for a reader, which may hold names of files and the like: no escape sequence of a name reaches a terminal, nor a
 /// file that is shown on one later.
@@ -14,6 +18,26 @@ use iolite_results::Run;
 /// As [`print_rendered`].
 pub(crate) fn print(text: &str) -> io::Result<()> {
     print_rendered(&shown(text))
+}
+
+/// Writes a file that the user has named. A database is never replaced: it would be the results of years, or somebody else's data.
+///
+/// # Errors
+/// It is a database, or can't be written to.
+pub(crate) fn write_file(file: &Path, content: &[u8]) -> Result<(), UsageError> {
+    const DATABASE: &[u8] = b"SQLite format 3\0";
+    let is_file = std::fs::metadata(file).is_ok_and(|there| there.is_file());
+    let mut begin = [0; DATABASE.len()];
+    let read = is_file && File::open(file).and_then(|mut there| there.read_exact(&mut begin)).is_ok();
+    if read && begin == DATABASE {
+        return Err(UsageError::new(format!(
+            "{} is a database, which would be replaced: specify another file",
+            file.display()
+        )));
+    }
+    std::fs::write(file, content).map_err(|error| {
+        UsageError::new(format!("cannot write {}: {error}; specify another file", file.display()))
+    })
 }
 
 /// Prints what programs read, as it is; on a terminal as [`print()`] does.
@@ -37,7 +61,12 @@ pub(crate) fn print_rendered(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
+        other => other.map_err(|error| {
+            let text = format!(
+                "cannot write to standard output: {error}; check the file or device that it is redirected to"
+            );
+            io::Error::new(error.kind(), text)
+        }),
     }
 }
 

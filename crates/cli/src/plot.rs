@@ -84,15 +84,9 @@ fn write(chart: &Chart, args: &PlotArgs) -> anyhow::Result<()> {
         let png = png(&picture, 2).map_err(|reason| {
             UsageError::new(format!("cannot write {}: {reason}, or write an .svg file", file.display()))
         })?;
-        return write_file(file, &png);
+        return Ok(output::write_file(file, &png)?);
     }
-    write_file(file, picture.as_bytes())
-}
-
-fn write_file(file: &Path, content: &[u8]) -> anyhow::Result<()> {
-    std::fs::write(file, content).map_err(|error| {
-        UsageError::new(format!("cannot write {}: {error}; specify another file", file.display())).into()
-    })
+    Ok(output::write_file(file, picture.as_bytes())?)
 }
 
 /// The chart for the terminal.

@@ -23,8 +23,6 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         output::print_data(&page)?;
         return Ok(Exit::Fit);
     }
-    std::fs::write(&args.output, page).map_err(|error| {
-        UsageError::new(format!("cannot write {}: {error}; specify another file", args.output.display()))
-    })?;
+    output::write_file(&args.output, page.as_bytes())?;
     Ok(Exit::Fit)
 }

@@ -157,7 +157,8 @@ pub(crate) fn stored_results(asked: Option<PathBuf>) -> Result<PathBuf, UsageErr
 /// # Errors
 /// There is no such file, or it is no results database.
 pub(crate) fn open_to_read(path: &Path) -> anyhow::Result<Store> {
-    if !path.exists() {
+    // What cannot be examined is no absence: opening it says why.
+    if matches!(path.try_exists(), Ok(false)) {
         let message = format!(
             "there are no results yet: {} does not exist; specify another file with --results FILE",
             path.display()

@@ -519,6 +519,18 @@ fn configuration_files_are_run_and_network_workers_refused_by_name() {
     let manager = "'Manager ID, manager name\n\t1,HOST\n'Worker\n\tWorker 1\n'Worker type\n\tDISK\n\
                    'Assigned access specs\n\tFile Server\n'End assigned access specs\n'End worker\n'End manager\n";
     let file = place.root.path().join("test.icf");
+    // What never ends is not read to its end; what has no workers is named.
+    let endless = suite(&place, &["iometer", "run", "/dev/zero", data.to_str().unwrap()]);
+    assert_eq!(endless.status.code(), Some(2));
+    assert!(stderr(&endless).contains("/dev/zero: the file is larger than 16 MiB"), "{}", stderr(&endless));
+    std::fs::write(&file, &printed).unwrap();
+    let nobody = suite(&place, &["iometer", "run", file.to_str().unwrap(), data.to_str().unwrap()]);
+    assert_eq!(nobody.status.code(), Some(2));
+    assert!(
+        stderr(&nobody).contains("test.icf: no worker has an access specification"),
+        "{}",
+        stderr(&nobody)
+    );
     std::fs::write(&file, format!("{printed}{manager}")).unwrap();
     let asked = ["iometer", "run", file.to_str().unwrap(), data.to_str().unwrap()];
     let asked = [&asked[..], &["--size", "8MiB", "--time", "100ms", "--json"]].concat();

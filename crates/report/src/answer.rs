@@ -5,13 +5,40 @@ use iolite_model::{Ending, Fitness, Reason, Verdict, Warning};
 use crate::document::Report;
 use crate::styler::{Emphasis, Styler};
 
+/// Warnings of one kind that are shown one by one: a run of a thousand phases may have hundreds.
+const OF_A_KIND: usize = 5;
+
+/// The warnings in words: of many of the same kind the first ones, and how many others there are. What was left out is always named.
+pub(crate) fn condensed(warnings: &[Warning]) -> Vec<String> {
+    let is_same = |one: &Warning, other: &Warning| {
+        std::mem::discriminant(one) == std::mem::discriminant(other)
+            && !matches!(one, Warning::LeftOut { .. })
+    };
+    let mut shown = Vec::new();
+    for (index, warning) in warnings.iter().enumerate() {
+        let before = warnings[..index].iter().filter(|other| is_same(warning, other)).count();
+        let others = warnings[index..].iter().filter(|other| is_same(warning, other)).count();
+        match before {
+            // A line that says that there is one more would be as long as that one.
+            ..OF_A_KIND => shown.push(warning.to_string()),
+            OF_A_KIND if others <= 1 => shown.push(warning.to_string()),
+            OF_A_KIND => shown.push(format!(
+                "{others} further warnings of the same kind as the previous ones, about other phases: all of them are in the JSON document \
+                 (`iolite results json`) and on the page (`iolite report`)"
+            )),
+            _ => {}
+        }
+    }
+    shown
+}
+
 /// The warnings, numbered; empty without any.
 pub(crate) fn warnings(warnings: &[Warning], styler: Styler) -> String {
     if warnings.is_empty() {
         return String::new();
     }
     let mut out = styler.paint(Emphasis::Caution, "warnings") + "\n";
-    for (number, warning) in warnings.iter().enumerate() {
+    for (number, warning) in condensed(warnings).iter().enumerate() {
         let label = format!("{:>3}. ", number + 1);
         let indent = label.len();
         out += &styler.item(&styler.paint(Emphasis::Caution, &label), indent, warning);
@@ -81,6 +108,26 @@ fn ink(fitness: Fitness) -> Emphasis {
 mod tests {
     use super::*;
     use crate::styler::Style;
+
+    #[test]
+    fn of_many_warnings_of_a_kind_the_first_are_shown_and_the_others_counted() {
+        let instant = iolite_model::Nanos(1);
+        let stall = |phase: usize| Warning::Stalls {
+            phase: format!("p{phase}"),
+            at: instant,
+            longest: instant,
+            stalls: 1,
+        };
+        let left_out = |what: usize| Warning::LeftOut { what: format!("w{what}"), why: "small".into() };
+        let six: Vec<Warning> = (0..=OF_A_KIND).map(stall).collect();
+        assert_eq!(condensed(&six).len(), OF_A_KIND + 1, "one more is shown");
+        let mut many: Vec<Warning> = (0..100).map(stall).collect();
+        many.extend((0..20).map(left_out));
+        let shown = condensed(&many);
+        assert_eq!(shown.len(), OF_A_KIND + 1 + 20);
+        assert!(shown[OF_A_KIND].starts_with("95 further warnings of the same kind"), "{shown:?}");
+        assert!(shown[OF_A_KIND - 1].contains("`p4`") && shown[OF_A_KIND + 1].contains("w0"), "{shown:?}");
+    }
 
     #[test]
     fn a_figure_for_which_nothing_is_required_has_no_tick() {

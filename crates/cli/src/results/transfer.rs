@@ -95,7 +95,7 @@ pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
             return Err(UsageError::new(message).into());
         }
         let events = runs.iter().map(|id| store.events(id)).collect::<Result<Vec<_>, _>>()?;
-        return write(&args.output, &parquet(&events)?);
+        return Ok(output::write_file(&args.output, &parquet(&events)?)?);
     }
     let runs = runs.iter().map(|id| super::read(store, id)).collect::<anyhow::Result<Vec<_>>>()?;
     let text = match args.format {
@@ -108,13 +108,7 @@ pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
     if to_standard_output {
         return Ok(output::print_data(&text)?);
     }
-    write(&args.output, text.as_bytes())
-}
-
-fn write(file: &Path, content: &[u8]) -> anyhow::Result<()> {
-    std::fs::write(file, content).map_err(|error| {
-        UsageError::new(format!("cannot write {}: {error}; specify another file", file.display())).into()
-    })
+    Ok(output::write_file(&args.output, text.as_bytes())?)
 }
 
 /// Deletes runs that nobody needs, and gives their space back.

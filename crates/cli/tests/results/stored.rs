@@ -32,6 +32,21 @@ fn runs_are_listed_noted_tagged_and_deleted() {
     let none = iolite(&place, &["results", "list"]);
     assert_eq!(none.status.code(), Some(2), "{}", stderr(&none));
     assert!(stderr(&none).contains("there are no results yet"), "{}", stderr(&none));
+    // What cannot be accessed is not said not to exist.
+    let beneath_a_file = path(&place, "file");
+    fs::write(&beneath_a_file, "").unwrap();
+    let mut command = Command::new(IOLITE);
+    let output = command
+        .args(["results", "list", "--results"])
+        .arg(format!("{beneath_a_file}/r.db"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("check the path or use --results FILE elsewhere"),
+        "{}",
+        stderr(&output)
+    );
     let job = job(&place, "null.toml", "[[tasks]]\n[tasks.io]\nname = 'nothing'\nstop.operations = 1000\n");
     for _ in 0..2 {
         let output = iolite(&place, &["run", &job]);
@@ -187,6 +202,27 @@ fn runs_are_exported_imported_asked_and_collected() {
     let export = ["results", "export", "kept", "latest~1", "-o", &portable];
     assert!(iolite(&place, &export).status.success());
     assert_eq!(iolite(&place, &export).status.code(), Some(2), "what is there is not overwritten");
+    // Nor a database by another kind of output, whatever its name is.
+    let (before, link) = (fs::read(&portable).unwrap(), file("page.html"));
+    std::os::unix::fs::symlink(&portable, &link).unwrap();
+    for replaced in [&portable, &link] {
+        for command in [
+            &["report", "latest"][..],
+            &["plot", "latest", "--kind", "cdf"],
+            &["results", "export", "latest", "--format", "csv"],
+            &["results", "export", "latest", "--format", "json"],
+            &["results", "export", "latest", "--format", "parquet"],
+        ] {
+            let output = iolite(&place, &[command, &["-o", replaced]].concat());
+            assert_eq!(output.status.code(), Some(2), "{command:?}: {}", stderr(&output));
+            assert!(
+                stderr(&output).contains("is a database, which would be replaced"),
+                "{}",
+                stderr(&output)
+            );
+        }
+    }
+    assert_eq!(fs::read(&portable).unwrap(), before);
     let elsewhere = |arguments: &[&str]| {
         let mut command = Command::new(IOLITE);
         command.args(arguments).args(["--results", &other]).env("COLUMNS", "110").env("NO_COLOR", "1");

@@ -11,7 +11,7 @@ mod standard;
 
 pub use configuration::{Configuration, Cycle, Manager, Setup, TestKind, Worker};
 pub use error::IcfError;
-pub use parse::parse;
+pub use parse::{MAX_BYTES, parse};
 pub use print::print;
 pub use standard::{PATTERNS, patterns, standard};
 

@@ -12,7 +12,7 @@ const LINES: usize = 100;
 const SECONDS: &str = "a number of seconds, at most 584 years";
 
 /// Bytes of a configuration file at most.
-const LARGEST: usize = 16 << 20;
+pub const MAX_BYTES: u64 = 16 << 20;
 
 /// A value with the number of its line.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,7 @@ impl<'a> Text<'a> {
 /// # Errors
 /// It is none, or holds something that can't be run.
 pub fn parse(text: &str) -> Result<Configuration, IcfError> {
-    if text.len() > LARGEST {
+    if text.len() as u64 > MAX_BYTES {
         return Err(IcfError::TooLarge);
     }
     let mut lines = text.lines().enumerate().map(|(index, text)| Text { line: index + 1, text });

@@ -5,6 +5,7 @@ use iolite_results::Run;
 use iolite_stats::{Estimate, PhaseResult};
 use maud::{Markup, html};
 
+use crate::answer;
 use crate::configuration;
 use crate::styler::{count, escaped};
 
@@ -98,7 +99,14 @@ pub(super) fn warnings(run: &Run) -> Markup {
     html! {
         @if !run.warnings.is_empty() {
             h3 { "Warnings of run " (escaped(&run.info.id.0)) }
-            ol { @for warning in &run.warnings { li { (escaped(warning)) } } }
+            @let shown = answer::condensed(&run.warnings);
+            ol { @for warning in &shown { li { (escaped(warning)) } } }
+            @if shown.len() < run.warnings.len() {
+                details {
+                    summary { "All " (run.warnings.len()) " warnings" }
+                    ol { @for warning in &run.warnings { li { (escaped(warning)) } } }
+                }
+            }
         }
     }
 }

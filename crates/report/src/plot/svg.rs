@@ -71,7 +71,7 @@ pub fn svg(chart: &Chart) -> String {
     );
     out += &words(LEFT, 32.0, "title", "start", &text(&chart.title, NAME_CHARACTERS));
     if let Some(note) = &chart.note {
-        out += &words(RIGHT, 32.0, "note", "end", &text(note, NAME_CHARACTERS));
+        out += &words(LEFT, 50.0, "note", "start", &text(note, NAME_CHARACTERS));
     }
     for (number, panel) in chart.panels.iter().enumerate() {
         let top = TOP + number as f64 * (each + BETWEEN_PANELS);

@@ -100,7 +100,8 @@ pub(in crate::plot) fn relief(runs: &[Run]) -> Drawn {
         let progress = PtsProgress::of(run, terms);
         for (test, label, is_time, value) in FIGURES {
             let cells = measured(&progress, terms, test);
-            let label = format!("block size; {label}, run {}", run.info.id.0);
+            let unit = if is_time { " in µs" } else { "" };
+            let label = format!("block size; {label}{unit}, run {}", run.info.id.0);
             panels.extend(surface(&cells, &label, is_time, value));
         }
     }
