@@ -12,7 +12,7 @@
 build:
 	cargo build --release
 
-# What the tests need is installed while they are built; lints run beside the tests.
+# What the tests need is installed while they are built. Lints are part of the build (.ci/linting_rustc).
 test:
 	cargo fmt --all --check
 	@$(MAKE) --no-print-directory needs & needs=$$!; .ci/run_tests --build; status=$$?; wait $$needs && exit $$status
