@@ -208,7 +208,8 @@ impl Phase {
         sink: &mut dyn Sink,
     ) -> Result<Outcome, EngineError> {
         let work = |worker| {
-            let phase = Phase { targets: self.targets.for_a_worker(), ..self.clone() };
+            // In one place, whose address alone is passed on: stacks of a thousand workers stay small.
+            let phase = Box::new(Phase { targets: self.targets.for_a_worker(), ..self.clone() });
             move |start| phase.work(worker, start)
         };
         self.begin_state()?;
@@ -268,7 +269,7 @@ impl Phase {
         Subject { task, phase: self.number, workers: self.here, targets }
     }
 
-    fn work(mut self, worker: u32, start: WorkerStart) -> Result<Finished, EngineError> {
+    fn work(mut self: Box<Self>, worker: u32, start: WorkerStart) -> Result<Finished, EngineError> {
         let _held = placement::place(&self.task.placement, worker)?;
         let plan = self.plan(worker)?;
         let block = plan.largest as usize;
