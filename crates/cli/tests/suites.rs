@@ -247,6 +247,38 @@ fn another_device_is_not_resumed(
     );
 }
 
+/// fio computes the same line through the rounds of a window, by itself.
+#[test]
+fn the_line_through_a_window_is_the_one_that_fio_finds() {
+    let mut command = Command::new("fio");
+    command
+        .args("--name=x --ioengine=null --rw=randread --bs=4k --size=1T --time_based --runtime=7".split(' '));
+    command.args("--rate_iops=400 --rate_process=poisson --ss=iops_slope:0.00001% --ss_dur=5s".split(' '));
+    let Ok(output) = command.args(["--output-format=json", "--eta=never"]).output() else {
+        let _: Option<()> = skip("no fio: install fio");
+        return;
+    };
+    let found = json(&output)["jobs"][0]["steadystate"].clone();
+    let Some(values) = found["data"]["iops"].as_array() else {
+        let _: Option<()> = skip("this fio reports no steady state");
+        return;
+    };
+    let values: Vec<f64> = values.iter().map(|value| value.as_f64().unwrap()).collect();
+    assert_eq!(values.len(), 5, "{found}");
+    let window = iolite_results::PtsWindow::of(&values, 5).unwrap();
+    let (slope, mean) = (found["slope"].as_f64().unwrap(), found["data"]["iops_mean"].as_f64().unwrap());
+    assert!(
+        values.iter().any(|value| *value != values[0]) && slope != 0.0,
+        "rates at random differ: {found}"
+    );
+    // fio's mean is a whole number.
+    assert!(window.mean - mean >= 0.0 && window.mean - mean < 1.0, "{window:?}, {found}");
+    assert!(((window.line.1 - window.line.0) / 4.0 - slope).abs() < 1e-6, "{window:?}, {found}");
+    // The rise over the window is four times fio's criterion, the slope in percent of the mean.
+    let criterion = found["criterion"].as_str().unwrap().trim_end_matches('%').parse::<f64>().unwrap().abs();
+    assert!((window.rise - 4.0 * criterion).abs() < 0.01 * window.rise, "{window:?}, {found}");
+}
+
 /// A child that does not outlive its test.
 struct Killed(std::process::Child);
 

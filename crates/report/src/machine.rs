@@ -74,7 +74,15 @@ pub(crate) fn line(styler: Styler, label: &str, text: impl std::fmt::Display) ->
     styler.item(&format!("{label:<LABEL$}"), LABEL, text)
 }
 
+/// Whether the target was a device itself: nothing of it is mounted, and no space of it is free or used.
+pub(crate) fn is_device(fs: &Filesystem) -> bool {
+    fs.kind == "block device"
+}
+
 fn filesystem(fs: &Filesystem) -> String {
+    if is_device(fs) {
+        return format!("{} {}, {}", fs.kind, fs.source, fs.size);
+    }
     let mut parts = vec![fs.kind.clone()];
     if !fs.source.is_empty() {
         parts[0] += &format!(" on {} from {}", fs.mount_point.display(), fs.source);

@@ -6,8 +6,8 @@ use iolite_stats::{Estimate, PhaseResult};
 use maud::{Markup, html};
 
 use crate::answer;
-use crate::configuration;
 use crate::styler::{count, escaped};
+use crate::{configuration, machine};
 
 /// The quantiles that have a column, with their headings.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
@@ -49,7 +49,9 @@ fn facts_of(run: &Run) -> Vec<(&'static str, String)> {
         ("Ended", ended(run).to_owned()),
         ("Directory", storage.directory.display().to_string()),
     ];
-    if !filesystem.kind.is_empty() {
+    if machine::is_device(filesystem) {
+        facts.push(("Target", format!("{} {}, {}", filesystem.kind, filesystem.source, filesystem.size)));
+    } else if !filesystem.kind.is_empty() {
         let text = format!(
             "{} on {}, {} of {} free, {}",
             filesystem.kind,
