@@ -507,6 +507,7 @@ fn a_hot_standby_is_read_timed_by_the_client_and_never_written() {
     let Some(primary) = Subject::server("postgres", |_, _| 0) else { return };
     primary.done("ranread", "setup", &["--size", "8MiB"]);
     primary.done("ranwrite", "create-globals", &["--globals", "1", "--subscripts", "500"]);
+    primary.done("tproc-c", "build", &["--warehouses", "2", "--reduction", "100", "--quiet"]);
     let standby = Standby::of(&primary);
     let run = |tool: &str, verb: &str, arguments: &[&str]| {
         primary.ran(tool, verb, arguments).env("IOLITE_DB", &standby.db).output().unwrap()
@@ -525,4 +526,10 @@ fn a_hot_standby_is_read_timed_by_the_client_and_never_written() {
     let refused = run("ranwrite", "run", &["--jobs", "1", "--iterations", "10"]);
     let text = String::from_utf8_lossy(&refused.stdout).into_owned() + &stderr(&refused);
     assert!(!refused.status.success() && text.contains("measure the primary"), "{text}");
+    for restore in [&[][..], &["--restore"]] {
+        let load = [&["--users", "2", "--duration", "1s", "--ramp", "0s", "--quiet"], restore].concat();
+        let refused = run("tproc-c", "run", &load);
+        let text = String::from_utf8_lossy(&refused.stdout).into_owned() + &stderr(&refused);
+        assert!(!refused.status.success() && text.contains("measure the primary"), "{text}");
+    }
 }

@@ -154,3 +154,49 @@ fn stalls_are_attributed_to_a_redo_log_that_is_full() {
     let full = full.unwrap_or_else(|| panic!("{beside:#?}"));
     assert!(full["operations"].as_u64().unwrap() > 0, "{beside:#?}");
 }
+
+/// What a server refuses a run: rights, sessions, changes. The run ends with the remedy, and is stored as one that failed, or is not begun.
+#[test]
+fn what_a_server_refuses_a_run_has_its_remedy() {
+    let run = [&RUN[..], &["2s"]].concat();
+    if let Some(subject) = Subject::server("postgres") {
+        subject.build();
+        let as_weak = |setting: &str| {
+            subject.psql(&[setting]);
+            let weak = subject.db.replacen("iolite@", "weak@", 1);
+            let output = subject.command(&run).env("IOLITE_DB", weak).output().unwrap();
+            assert!(matches!(output.status.code(), Some(1 | 2)), "{setting}: {}", printed(&output));
+            printed(&output)
+        };
+        produced(ErrorCause::PgPrivilege, &as_weak("CREATE ROLE weak LOGIN"));
+        subject.psql(&[
+            "GRANT USAGE ON SCHEMA iolite_tproc_c TO weak",
+            "GRANT ALL ON ALL TABLES IN SCHEMA iolite_tproc_c TO weak",
+        ]);
+        produced(ErrorCause::PgConnections, &as_weak("ALTER ROLE weak CONNECTION LIMIT 4"));
+    }
+    if let Some(subject) = Subject::server("mariadb") {
+        subject.build();
+        let ask = |sql: &str| {
+            let output = subject.mariadb(&[sql]).output().unwrap();
+            assert!(output.status.success(), "{sql}: {}", stderr(&output));
+        };
+        let user = subject.db.split("//").nth(1).unwrap().split('@').next().unwrap();
+        let weak = subject.db.replacen(user, "weak:weak", 1);
+        let as_weak = |sql: &str| {
+            ask(sql);
+            let output = subject.command(&run).env("IOLITE_DB", &weak).output().unwrap();
+            assert!(matches!(output.status.code(), Some(1 | 2)), "{sql}: {}", printed(&output));
+            printed(&output)
+        };
+        ask("CREATE USER weak@localhost IDENTIFIED BY 'weak'");
+        produced(ErrorCause::MyPrivilege, &as_weak("GRANT SELECT ON iolite.* TO weak@localhost"));
+        ask("GRANT ALL ON iolite.* TO weak@localhost");
+        produced(
+            ErrorCause::MyConnections,
+            &as_weak("ALTER USER weak@localhost WITH MAX_USER_CONNECTIONS 2"),
+        );
+        ask("ALTER USER weak@localhost WITH MAX_USER_CONNECTIONS 0");
+        produced(ErrorCause::MyReadOnly, &as_weak("SET GLOBAL read_only = 1"));
+    }
+}

@@ -76,7 +76,7 @@ pub enum EngineError {
     #[error(transparent)]
     Workers(WorkersError),
     /// The queue to the kernel is broken.
-    #[error("the submission queue failed: {0}; see the kernel log (dmesg)")]
+    #[error("the submission queue failed: {}{}", .0, ErrorCause::advice(.0, ErrorOrigin::Call))]
     Queue(io::Error),
     /// The task itself is invalid.
     #[error("`{task}` cannot be run: {reason}")]
@@ -110,7 +110,7 @@ pub enum EngineError {
     },
     /// What was written through the page cache can't be written out.
     #[error(
-        "`{task}`: the page cache could not be written to the device: {source}; see the kernel log (dmesg)"
+        "`{task}`: the page cache could not be written to the device: {source}{}", ErrorCause::advice(.source, ErrorOrigin::Call)
     )]
     Lost {
         /// The task.

@@ -16,6 +16,8 @@ pub enum ErrorOrigin<'a> {
     Direct(&'a Path),
     /// The start of a back end.
     Backend(&'a BackendKind),
+    /// A call on something that is open.
+    Call,
 }
 
 impl ErrorCause {
@@ -94,6 +96,8 @@ mod tests {
             (24, ErrorOrigin::Path(file), ErrorCause::OpenFiles),
             (12, ErrorOrigin::Backend(&ring), ErrorCause::Memory),
             (5, ErrorOrigin::Path(file), ErrorCause::Device),
+            (5, ErrorOrigin::Call, ErrorCause::Device),
+            (28, ErrorOrigin::Call, ErrorCause::Full),
         ] {
             assert_eq!(of(number, origin), Some(cause), "{number}");
             found.push(cause);
