@@ -147,7 +147,7 @@ fn what_ends_a_job() {
         (&[("number_ios", "3"), ("loops", "2")], Stop { operations: Some(6), ..bytes(2 << 20) }),
         (
             &[("number_ios", "3"), ("runtime", "2"), ("time_based", "1")],
-            Stop { runtime, in_flight, operations: Some(3), ..Stop::default() },
+            Stop { runtime, in_flight, ..Stop::default() },
         ),
         (&[("loops", "0")], bytes(1 << 20)),
         (&[("rw", "write"), ("fill_device", "1")], Stop { full: true, ..bytes(1 << 20) }),

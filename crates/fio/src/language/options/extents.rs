@@ -203,7 +203,8 @@ pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<
     let stop =
         Stop { runtime, operations, full: fills(spec), in_flight: runtime.is_some(), ..Stop::default() };
     if spec.job.goes_on() {
-        return Ok(stop);
+        // As with fio 3.33, which begins anew after so many operations.
+        return Ok(Stop { operations: None, ..stop });
     }
     let spans: Vec<u64> = files.iter().map(|file| file.size.0).collect();
     let known = !spans.contains(&0);
@@ -419,7 +420,8 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Integer { min: 0, max: i64::MAX },
         "0",
-        "Maximum number of operations of a clone; 0 for no limit.",
+        "Maximum number of operations of a clone in each loop, which goes on where the one before has ended; 0 for no limit. It has no effect \
+         with time_based.",
         |s, g| {
             put(
                 &mut s.extents.operations,
