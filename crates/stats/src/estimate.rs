@@ -222,8 +222,8 @@ impl Estimate {
         const WRONG: f64 = 0.025;
         let ratios = windows.iter().filter(|window| is_usable(window) && window.0 > 0.0);
         let ratios: Vec<f64> = ratios.map(|(base, amount)| amount / base).collect();
-        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-        if least.is_finite() { least.max(0.0) * WRONG.powf(1.0 / ratios.len() as f64) } else { 0.0 }
+        let smallest = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        if smallest.is_finite() { smallest.max(0.0) * WRONG.powf(1.0 / ratios.len() as f64) } else { 0.0 }
     }
 }
 

@@ -375,8 +375,8 @@ fn between_windows(
         own
     };
     // Neither a time nor a rate is below 0, however far apart the windows are.
-    let least = Estimate::least_of_windows(&windows).min(own.value);
-    Estimate { low: wider.low.max(least), ..wider }
+    let smallest = Estimate::least_of_windows(&windows).min(own.value);
+    Estimate { low: wider.low.max(smallest), ..wider }
 }
 
 /// Whether the largest of so many observations is at least the quantile with 95 % confidence, so that a bound above it
