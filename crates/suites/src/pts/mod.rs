@@ -172,9 +172,9 @@ fn conclusions(terms: &PtsTerms, progress: &PtsProgress<'_>) -> Conclusions {
     let unsteady = |section: &PtsSection| {
         let rounds = progress.rounds(*section);
         (!progress.is_steady(*section)).then(|| Warning::LeftOut {
-            what: format!("steady state of {}", section.name()),
+            what: format!("further rounds of {}", section.name()),
             why: format!(
-                "{} rounds did not reach it; its figures are those of the last rounds, see the verification table",
+                "{} rounds did not reach steady state; its figures are those of the last rounds, see the verification table",
                 rounds.values.len()
             ),
         })

@@ -134,7 +134,12 @@ fn a_drive_that_never_settles_ends_with_the_last_round_and_a_warning() {
         simulated(&terms, nothing_yet(), |round| (1000.0 * 0.93f64.powi(round as i32)) as u64);
     let found = rounds(&terms, &run);
     assert_eq!((found.values.len(), found.window.unwrap().steady), (25, false));
-    assert!(conclusions.warnings[0].to_string().contains("steady state of iops"), "{conclusions:?}");
+    assert!(
+        conclusions.warnings[0]
+            .to_string()
+            .contains("further rounds of iops: 25 rounds did not reach steady state"),
+        "{conclusions:?}"
+    );
 }
 
 #[test]
