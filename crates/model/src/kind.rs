@@ -177,6 +177,15 @@ impl OpKind {
         self.properties().name
     }
 
+    /// What a device did that performed such operations, in a sentence.
+    pub fn past_tense(self) -> &'static str {
+        match self {
+            OpKind::Read => "read",
+            OpKind::Write => "wrote",
+            _ => "transferred",
+        }
+    }
+
     /// What it does to what is stored.
     pub fn class(self) -> OpClass {
         self.properties().class

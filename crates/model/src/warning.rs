@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::ErrorClass;
 use crate::host_limit::HostLimit;
+use crate::kind::OpKind;
 use crate::log_copy::{CopiedWrites, LogCopy};
 use crate::units::{Bytes, Iops, Nanos};
 
@@ -91,12 +92,15 @@ pub enum Warning {
     },
     /// The device did much more than was asked of it.
     #[error(
-        "during `{phase}` the device transferred {device} for {requested} requested: other programs use it, \
-         or reads are amplified; repeat the check when the device is idle"
+        "during `{phase}` the device {} {device} for {requested} requested: other programs use it, \
+         or reads are amplified; repeat the check when the device is idle",
+        kind.past_tense()
     )]
     ForeignLoad {
         /// The phase.
         phase: String,
+        /// What it did more: reads or writes.
+        kind: OpKind,
         /// Bytes asked for.
         requested: Bytes,
         /// Bytes the device counted.
@@ -449,6 +453,7 @@ mod tests {
     fn one_cause_is_one_warning() {
         let foreign = |phase: &str, device| Warning::ForeignLoad {
             phase: phase.into(),
+            kind: OpKind::Read,
             requested: Bytes(1),
             device: Bytes(device),
         };

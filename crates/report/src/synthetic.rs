@@ -101,6 +101,7 @@ fn warnings() -> Vec<Warning> {
     vec![
         Warning::ForeignLoad {
             phase: "random read 64 KiB".into(),
+            kind: OpKind::Read,
             requested: Bytes::GIB,
             device: Bytes(3 << 29),
         },

@@ -1,6 +1,6 @@
 //! Warnings about a phase that has been measured.
 
-use iolite_model::{Ending, ErrorClass, Iops, Mix, Nanos, Task, Warning};
+use iolite_model::{Ending, ErrorClass, Iops, Mix, Nanos, OpKind, Task, Warning};
 use iolite_stats::{Change, PhaseChanges, PhaseResult};
 
 /// Measured time below which a figure is said to rest on little.
@@ -53,7 +53,7 @@ pub(crate) fn foreign_load(result: &PhaseResult, name: impl Fn() -> String) -> O
     let reads_only = matches!(&result.info.task, Task::File(task) if task.direct && task.mix == Mix::Read);
     cache.foreign_read().filter(|_| cache.own_read.is_some() || reads_only)?;
     let (requested, device) = (cache.requested_read, cache.device_read?);
-    Some(Warning::ForeignLoad { phase: name(), requested, device })
+    Some(Warning::ForeignLoad { phase: name(), kind: OpKind::Read, requested, device })
 }
 
 /// What did not stay as it was within a phase that is meant to go on alike: level shifts, the longest stall, a period.
@@ -89,7 +89,7 @@ fn inconstant(result: &PhaseResult, phase: &str) -> Vec<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use iolite_model::{Arrival, FileTask, OpKind, SyncMethod, WriteDurability};
+    use iolite_model::{Arrival, FileTask, SyncMethod, WriteDurability};
     use iolite_stats::{Collector, Completion, Point, Timetable, recorder};
 
     use super::*;

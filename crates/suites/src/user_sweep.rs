@@ -300,7 +300,12 @@ mod tests {
         assert_eq!((fitness, reasons[0].as_str()), (Fitness::Unfit, "errors"));
         let (fitness, reasons) = judged(&|run| run.phases[0].end.outstanding.lost = 2);
         assert_eq!((fitness, reasons[0].as_str()), (Fitness::Unfit, "hangs"));
-        let foreign = Warning::ForeignLoad { phase: "a".into(), requested: Bytes(1), device: Bytes(9) };
+        let foreign = Warning::ForeignLoad {
+            phase: "a".into(),
+            requested: Bytes(1),
+            kind: OpKind::Read,
+            device: Bytes(9),
+        };
         let (fitness, reasons) = judged(&|run| run.warnings = vec![foreign.clone()]);
         assert_eq!((fitness, reasons.last().unwrap().as_str()), (Fitness::Marginal, "other load"));
         // The knee is at 8 users; what more users took of the CPUs is not judged.

@@ -159,6 +159,7 @@ impl Check {
         let (requested, device) = (cache.requested_written, cache.device_written?);
         (self.options.direct && self.foreign.is_empty()).then_some(Warning::ForeignLoad {
             phase,
+            kind: OpKind::Write,
             requested,
             device,
         })

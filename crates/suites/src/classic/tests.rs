@@ -256,7 +256,12 @@ fn a_generator_at_its_limit_and_other_load_are_marginal_with_the_reason() {
     // The second file is not judged.
     assert_eq!(verdict_of(|run| run.conclusions.push(used(1, busy))).fitness, Fitness::Fit);
     let beside = verdict_of(|run| {
-        let foreign = Warning::ForeignLoad { phase: "dd".into(), requested: Bytes(1), device: Bytes(9) };
+        let foreign = Warning::ForeignLoad {
+            phase: "dd".into(),
+            requested: Bytes(1),
+            kind: OpKind::Read,
+            device: Bytes(9),
+        };
         run.warnings.push(foreign);
     });
     assert_eq!(

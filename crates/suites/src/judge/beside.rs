@@ -160,9 +160,9 @@ fn beside(warning: &Warning) -> Option<Reason> {
         Warning::GeneratorLimited { phase, limit, layout: _ } => {
             ("load generator", format!("`{phase}`: {limit}"), "a host that is faster than its storage")
         }
-        Warning::ForeignLoad { phase, requested, device } => (
+        Warning::ForeignLoad { phase, kind, requested, device } => (
             "other load",
-            format!("`{phase}`: the device transferred {device} for {requested} requested"),
+            format!("`{phase}`: the device {} {device} for {requested} requested", kind.past_tense()),
             "an idle device",
         ),
         Warning::FewSyncs { phase, commits, syncs, what, .. } => (

@@ -100,7 +100,8 @@ fn a_generator_at_its_limit_in_the_judged_step_and_other_load_are_marginal() {
             }
         }
     };
-    let foreign = Warning::ForeignLoad { phase: "a".into(), requested: Bytes(1), device: Bytes(9) };
+    let foreign =
+        Warning::ForeignLoad { phase: "a".into(), requested: Bytes(1), kind: OpKind::Read, device: Bytes(9) };
     let beside = concluded(&|run| run.warnings = vec![foreign.clone()]);
     assert_eq!(
         (beside.fitness, beside.reasons.last().unwrap().what.as_str()),
