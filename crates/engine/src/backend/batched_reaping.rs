@@ -112,7 +112,8 @@ impl BatchedReaping {
     /// Whether an operation has taken long is seen by the time from one reap of a bunch to the next.
     #[inline]
     fn note(&mut self, now: Instant) {
-        let took = self.reaped.replace(now).map_or(Duration::ZERO, |last| now.saturating_duration_since(last));
+        let took =
+            self.reaped.replace(now).map_or(Duration::ZERO, |last| now.saturating_duration_since(last));
         self.careful = if took > SHORT_WAIT { CAREFUL } else { self.careful.saturating_sub(1) };
     }
 
