@@ -133,6 +133,17 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+impl Command {
+    /// Whether it checks for signals, or measures something: others end by a signal as any program does.
+    pub(crate) fn is_interruptible(&self) -> bool {
+        use Command::{Completions, Db, Explain, Man, Plot, Profiles, Report, Results};
+        !matches!(
+            self,
+            Profiles { .. } | Db(_) | Results(_) | Plot(_) | Report(_) | Explain(_) | Completions(_) | Man(_)
+        )
+    }
+}
+
 const PLOT_EXAMPLES: &str = "\
 Examples:
   Operations per second and response times of the latest run over time:

@@ -61,6 +61,9 @@ fn main() -> ExitCode {
             return exit.into();
         }
     };
+    if !args.command.is_interruptible() {
+        signals::leave_to_default();
+    }
     let result = match args.command {
         Command::Check(args) => check::run(*args),
         Command::Run(args) => run::run(*args),

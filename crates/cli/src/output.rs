@@ -81,6 +81,17 @@ pub(crate) fn complain(name: &str, text: &str) {
     let _ = writeln!(io::stderr(), "{name}: {}", shown(&kept_secret(text)));
 }
 
+/// The same where nothing may be waited for: not printed where a pipe or terminal takes nothing, and past the lock that another
+/// thread may hold.
+pub(crate) fn complain_at_once(name: &str, text: &str) {
+    let stderr = io::stderr();
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut ready = [rustix::event::PollFd::new(&stderr, rustix::event::PollFlags::OUT)];
+    if rustix::event::poll(&mut ready, Some(&now)).is_ok_and(|count| count > 0) {
+        let _ = rustix::io::write(&stderr, format!("{name}: {text}\n").as_bytes());
+    }
+}
+
 /// A message without what arguments hold of passwords: a URL in the wrong place is quoted by whoever expects something else there.
 fn kept_secret(text: &str) -> String {
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());

@@ -1,11 +1,11 @@
 //! Signals that ask the program to stop.
 
-use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
-use std::thread;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::{fs, io, thread};
 
 use anyhow::Context;
+use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
@@ -15,8 +15,19 @@ use crate::output;
 /// Set by the signals that ask the program to stop.
 static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Whether a command checks the flag: before that, signals end the program.
-static IS_CHECKED: AtomicBool = AtomicBool::new(false);
+/// What the first signal does, one of the values below.
+static RESPONSE: AtomicU8 = AtomicU8::new(ENDS);
+/// It ends the program with a message: no command checks the flag yet.
+const ENDS: u8 = 0;
+/// It only sets the flag, which a command checks.
+const IS_NOTED: u8 = 1;
+/// Its default action: shells then end their loops too.
+const IS_DEFAULT: u8 = 2;
+/// The program is ending.
+const ENDING_NOW: u8 = 3;
+
+/// What ends the program where it stands at a second signal.
+static SECOND: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
 
 /// Those signals: SIGHUP only where it was not ignored when the program started, as `nohup` has it.
 static ENDING: LazyLock<Vec<i32>> = LazyLock::new(|| {
@@ -36,26 +47,57 @@ fn ignores(status: &str, signal: i32) -> bool {
 /// command takes the flag, they end the program, under the name that it was called by and with this exit code.
 pub(crate) fn listen(name: &'static str, status: u8) {
     let Ok(mut signals) = Signals::new(&*ENDING) else { return };
-    let noticed = move || {
-        for _ in signals.forever() {
+    let respond = move || {
+        for signal in signals.forever() {
             INTERRUPTED.store(true, Ordering::SeqCst);
-            if !IS_CHECKED.load(Ordering::SeqCst) {
-                output::complain(name, "interrupted before anything was measured");
-                signal_hook::low_level::exit(status.into());
+            match RESPONSE.compare_exchange(ENDS, ENDING_NOW, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => {
+                    output::complain_at_once(name, "interrupted before anything was measured");
+                    signal_hook::low_level::exit(status.into());
+                }
+                Err(IS_DEFAULT) => {
+                    let _ = signal_hook::low_level::emulate_default_handler(signal);
+                }
+                Err(_) => {}
             }
         }
     };
-    if thread::Builder::new().name("signals".into()).spawn(noticed).is_err() {
+    if thread::Builder::new().name("signals".into()).spawn(respond).is_err() {
         // Handlers that nobody reads would keep the signals from ending the program.
         for signal in ENDING.iter() {
             let _ = signal_hook::flag::register_conditional_default(*signal, Arc::new(AtomicBool::new(true)));
         }
     }
+    let _ = end_at_second(status.into());
 }
 
-/// The flag, for a command that checks it from here on.
+/// Has signals end the program as they end others: for commands that neither measure nor check the flag.
+pub(crate) fn leave_to_default() {
+    RESPONSE.store(IS_DEFAULT, Ordering::SeqCst);
+}
+
+/// Has a second signal end the program at once, also where the first could not be reported.
+fn end_at_second(status: i32) -> io::Result<()> {
+    let mut second = SECOND.lock().unwrap_or_else(PoisonError::into_inner);
+    if !second.is_empty() {
+        return Ok(());
+    }
+    let had_one = Arc::new(AtomicBool::new(false));
+    for signal in ENDING.iter() {
+        // In this order: the first signal finds it unset.
+        second.push(signal_hook::flag::register_conditional_shutdown(*signal, status, had_one.clone())?);
+        second.push(signal_hook::flag::register(*signal, had_one.clone())?);
+    }
+    Ok(())
+}
+
+/// The flag, for a command that checks it from here on. Does not return where a signal is ending the program already.
 fn checked_flag() -> Arc<AtomicBool> {
-    IS_CHECKED.store(true, Ordering::SeqCst);
+    if RESPONSE.swap(IS_NOTED, Ordering::SeqCst) == ENDING_NOW {
+        loop {
+            thread::park();
+        }
+    }
     INTERRUPTED.clone()
 }
 
@@ -65,14 +107,9 @@ fn checked_flag() -> Arc<AtomicBool> {
 /// The system does not allow a handler.
 pub(crate) fn interrupt_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = checked_flag();
-    // Not the flag itself, which the thread that listens may set while the handler of a first signal runs.
-    let had_one = Arc::new(AtomicBool::new(false));
+    end_at_second(Exit::Interrupted as i32).context("cannot listen for signals")?;
     for signal in ENDING.iter() {
-        // In this order: the first signal finds it unset, a second one ends the program at once.
-        signal_hook::flag::register_conditional_shutdown(*signal, Exit::Interrupted as i32, had_one.clone())
-            .and_then(|_| signal_hook::flag::register(*signal, had_one.clone()))
-            .and_then(|_| signal_hook::flag::register(*signal, flag.clone()))
-            .context("cannot listen for signals")?;
+        signal_hook::flag::register(*signal, flag.clone()).context("cannot listen for signals")?;
     }
     survive_file_limits()?;
     Ok(flag)
@@ -91,6 +128,9 @@ pub(crate) fn interrupt() {
 /// The system does not allow a handler.
 pub(crate) fn undoing_interrupt_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = checked_flag();
+    for id in SECOND.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        signal_hook::low_level::unregister(id);
+    }
     for signal in ENDING.iter().chain(&[SIGQUIT]) {
         signal_hook::flag::register(*signal, flag.clone()).context("cannot listen for signals")?;
     }

@@ -101,9 +101,9 @@ fn a_lock_that_is_refused_again_and_again_ends_the_run_with_its_remedy() {
             }
             _ => {
                 let lock = ["BEGIN", "UPDATE tproc_c_warehouse SET w_ytd = w_ytd", "SELECT SLEEP(600)"];
-                let timeout = subject.mariadb(&["SET GLOBAL innodb_lock_wait_timeout = 1"]).output().unwrap();
+                let timeout = subject.mariadb(&["SET GLOBAL innodb_lock_wait_timeout = 7"]).output().unwrap();
                 assert!(timeout.status.success(), "{}", stderr(&timeout));
-                (Some("1"), subject.mariadb(&lock).stdout(Stdio::null()).spawn().unwrap())
+                (Some("7"), subject.mariadb(&lock).stdout(Stdio::null()).spawn().unwrap())
             }
         };
         until("a lock", || match server {

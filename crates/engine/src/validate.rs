@@ -198,6 +198,11 @@ fn validate_files(task: &FileTask, target: &FilesTarget) -> Result<(), EngineErr
             "the end of a file's region exceeds the largest possible offset: use a smaller offset or size",
         );
     }
+    if target.parts_anew > 1 && task.workers > 1 {
+        return refuse(
+            "each of several workers would empty the files that the others use: use one worker, or set `parts_anew = 0`",
+        );
+    }
     let mut names = BTreeSet::new();
     if task.verify.is_some() && !target.files.iter().all(|file| names.insert(&file.path)) {
         return refuse("it contains a file twice, which verification would report as damage: use one name");

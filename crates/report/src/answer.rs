@@ -12,20 +12,28 @@ const OF_A_KIND: usize = 5;
 pub(crate) fn condensed(warnings: &[Warning]) -> Vec<String> {
     let is_same = |one: &Warning, other: &Warning| {
         std::mem::discriminant(one) == std::mem::discriminant(other)
-            && !matches!(one, Warning::LeftOut { .. })
+            // Each of these is about something else, or about failures.
+            && !matches!(one, Warning::LeftOut { .. } | Warning::Errors { .. } | Warning::SettingsChanged { .. })
     };
     let mut shown = Vec::new();
+    // Of each warning that is shown, which line it is.
+    let mut lines = vec![0; warnings.len()];
     for (index, warning) in warnings.iter().enumerate() {
-        let before = warnings[..index].iter().filter(|other| is_same(warning, other)).count();
+        let same = |&other: &usize| is_same(warning, &warnings[other]);
+        let before = (0..index).filter(same).count();
+        lines[index] = shown.len() + 1;
         let others = warnings[index..].iter().filter(|other| is_same(warning, other)).count();
         match before {
             // A line that says that there is one more would be as long as that one.
             ..OF_A_KIND => shown.push(warning.to_string()),
             OF_A_KIND if others <= 1 => shown.push(warning.to_string()),
-            OF_A_KIND => shown.push(format!(
-                "{others} further warnings of the same kind as the previous ones, about other phases: all of them are in the JSON document \
-                 (`iolite results json`) and on the page (`iolite report`)"
-            )),
+            OF_A_KIND => {
+                let first = (0..index).find(same).map_or(0, |first| lines[first]);
+                shown.push(format!(
+                    "{others} further warnings like number {first}, about other phases: all of them are in the JSON document \
+                     (`iolite results json`) and on the page (`iolite report`)"
+                ));
+            }
             _ => {}
         }
     }
@@ -125,8 +133,13 @@ mod tests {
         many.extend((0..20).map(left_out));
         let shown = condensed(&many);
         assert_eq!(shown.len(), OF_A_KIND + 1 + 20);
-        assert!(shown[OF_A_KIND].starts_with("95 further warnings of the same kind"), "{shown:?}");
+        assert!(shown[OF_A_KIND].starts_with("95 further warnings like number 1,"), "{shown:?}");
         assert!(shown[OF_A_KIND - 1].contains("`p4`") && shown[OF_A_KIND + 1].contains("w0"), "{shown:?}");
+        let mixed: Vec<Warning> = std::iter::once(left_out(0)).chain((0..100).map(stall)).collect();
+        assert!(
+            condensed(&mixed)[OF_A_KIND + 1].contains("like number 2,"),
+            "the first of that kind is named"
+        );
     }
 
     #[test]

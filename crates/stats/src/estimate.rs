@@ -210,13 +210,14 @@ impl Estimate {
         let error = (squares / (n - 1.0) / n).sqrt() / (base / n);
         let error = if error < 1e-14 * value.abs() { 0.0 } else { error };
         let student = Estimate::student(value, error, independent(n), direction);
-        Some(Estimate { low: student.low.max(Estimate::least_of_windows(windows)), ..student })
+        let low = if student.low > 0.0 { student.low } else { Estimate::least_of_windows(windows) };
+        Some(Estimate { low, ..student })
     }
 
     /// The least that the ratio of `windows`, measured apart as for [`Estimate::of_windows`], is with 97.5 % confidence where it
     /// cannot be negative. With few windows Student's interval may reach below 0 although each of them is far above it.
     ///
-    /// By Markov's inequality a window is above `c` times the true ratio with a probability of at most `1 / c`, and all `n` are with
+    /// By Markov's inequality a window is above `c` times the true ratio with a probability of at most `1 / c`, where the ratio of a window is on average the true one, and all `n` are with
     /// at most `c^-n`: the smallest of them over `40^(1/n)` is a bound, whatever the distribution. 0 where there is no window.
     pub fn least_of_windows(windows: &[(f64, f64)]) -> f64 {
         const WRONG: f64 = 0.025;

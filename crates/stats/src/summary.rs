@@ -1,6 +1,6 @@
 //! A phase's result, and the estimates derived from it.
 
-use iolite_model::{Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
+use iolite_model::{FileTask, Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
 
 use crate::estimate::{Direction, Estimate, MAX_BATCHES, worth_for_quantile};
 use crate::rare;
@@ -90,7 +90,20 @@ impl PhaseResult {
             return whole;
         }
         let part = Estimate::rate(&counts[..working], Direction::HigherIsBetter);
-        if part.value > 0.0 { part.scaled(whole.value / part.value) } else { whole }
+        if part.value > 0.0 { self.with_sync(part.scaled(whole.value / part.value), working) } else { whole }
+    }
+
+    /// An estimate from the first `working` points of the course, for all the time. The sync after them was seen once: it may as well
+    /// take twice the time, or hardly any.
+    fn with_sync(&self, estimate: Estimate, working: usize) -> Estimate {
+        let seconds = |points: &[Point]| points.iter().map(|point| point.seconds).sum::<f64>();
+        let all = seconds(&self.totals.series);
+        let share = if all > 0.0 { 1.0 - seconds(&self.totals.series[..working]) / all } else { 0.0 };
+        Estimate {
+            low: estimate.low.max(0.0) / (1.0 + share),
+            high: estimate.high * (1.0 + share),
+            ..estimate
+        }
     }
 
     /// Bytes per second of a kind over all the time, with the variation from interval to interval as for the rate; `None` where none
@@ -105,7 +118,7 @@ impl PhaseResult {
         // Imported totals may have a course that is not theirs.
         let scaled = |varied: Estimate| match points.len() == self.totals.series.len() {
             true => varied,
-            false => varied.scaled(value / varied.value),
+            false => self.with_sync(varied.scaled(value / varied.value), points.len()),
         };
         (value > 0.0 && value.is_finite()).then(|| varied.map_or_else(bare, scaled))
     }
@@ -115,7 +128,9 @@ impl PhaseResult {
     pub(crate) fn before_end_sync(&self) -> &[Point] {
         const FEWEST: usize = 3;
         let series = &self.totals.series;
-        let is_synced = matches!(&self.info.task, Task::File(task) if task.durability.end_sync.is_some());
+        // Of several syncs, which one was at the end is not known.
+        let is_synced = matches!(&self.info.task, Task::File(FileTask { durability, .. })
+            if durability.end_sync.is_some() && durability.sync.is_none() && durability.also.is_empty());
         let sync = self.totals.record_of(OpKind::Sync).filter(|_| is_synced);
         let Some(longest) = sync.map(|sync| sync.sums.response_max as f64 / 1e9) else { return series };
         let begin = self.totals.measured as f64 / 1e9 - longest;

@@ -376,7 +376,7 @@ fn between_windows(
     };
     // Neither a time nor a rate is below 0, however far apart the windows are.
     let smallest = Estimate::least_of_windows(&windows).min(own.value);
-    Estimate { low: wider.low.max(smallest), ..wider }
+    Estimate { low: if wider.low > 0.0 { wider.low } else { smallest }, ..wider }
 }
 
 /// Whether the largest of so many observations is at least the quantile with 95 % confidence, so that a bound above it

@@ -163,12 +163,13 @@ mod tests {
         let rate = result.summary(OpKind::Write).unwrap().rate;
         // 1000 writes in 1.8 s, all at the same rate.
         assert!((rate.value - 1000.0 / 1.8).abs() < 1.0, "{rate:?}");
-        assert!(rate.relative_half_width() < 0.05, "{rate:?}");
+        // The sync, 44 % of the time, was seen once.
+        assert!((0.3..0.5).contains(&rate.relative_half_width()), "{rate:?}");
         // Without knowing of the sync, it is both.
         let mut unknown = result.clone();
         unknown.info.task = Task::File(FileTask::default());
         assert!(!inconstant(&unknown, "p").is_empty());
-        assert!(unknown.summary(OpKind::Write).unwrap().rate.relative_half_width() > 0.2);
+        assert!(unknown.summary(OpKind::Write).unwrap().rate.relative_half_width() > 0.5);
     }
 
     #[test]

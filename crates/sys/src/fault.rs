@@ -67,7 +67,7 @@ extern "C" fn on_fault(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc:
 }
 
 /// Puts an empty page of this process in the place of the one at an address; whether that was possible.
-fn replace(address: usize) -> bool {
+pub(crate) fn replace(address: usize) -> bool {
     let page = rustix::param::page_size();
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
     let protection = libc::PROT_READ | libc::PROT_WRITE;

@@ -49,6 +49,12 @@ impl Watched {
         SLOTS[self.0].faulted.load(Ordering::Acquire)
     }
 
+    /// Puts an empty page of this process in the place of the first one, as for a fault: what is written to it from now on stays
+    /// in this process. Where that is not possible, nothing changes.
+    pub fn detach_first_page(&self) {
+        fault::replace(self.start());
+    }
+
     /// Address of its first byte.
     pub fn start(&self) -> usize {
         SLOTS[self.0].start.load(Ordering::Acquire)
@@ -125,6 +131,12 @@ mod tests {
             Watched::new(mapped.at as usize, LENGTH).unwrap().has_faulted(),
             "it is still the same range"
         );
+        second.detach_first_page();
+        // SAFETY: within the mapping, which has no references.
+        unsafe { ptr::write_volatile(mapped.at.cast::<u8>(), 7) };
+        let mut byte = [1];
+        std::os::unix::fs::FileExt::read_exact_at(&mapped.file, &mut byte, 0).unwrap();
+        assert_eq!((mapped.byte(0), byte), (7, [0]), "what is written stays in this process");
         drop(second);
         let anew = Watched::new(mapped.at as usize, LENGTH).unwrap();
         assert!(!anew.has_faulted() && anew.start() == mapped.at as usize);

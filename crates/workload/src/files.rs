@@ -179,8 +179,8 @@ mod tests {
         assert_eq!(files(&limited(&equal, FileOrder::RoundRobin(1), 3), 8), [0, 1, 2, 0, 1, 2, 3, 3]);
         assert_eq!(files(&limited(&equal, FileOrder::RoundRobin(1), 1), 9), [0, 0, 1, 1, 2, 2, 3, 3, 0]);
         let unequal = [4096, 16384, 8192, 4096];
-        assert_eq!(files(&limited(&unequal, FileOrder::RoundRobin(1), 2), 8), [0, 1, 2, 1, 2, 1, 3, 1]);
-        assert_eq!(files(&limited(&unequal, FileOrder::RoundRobin(2), 2), 8), [0, 1, 1, 2, 2, 1, 1, 3]);
+        assert_eq!(files(&limited(&unequal, FileOrder::RoundRobin(1), 2), 8), [0, 1, 2, 1, 2, 3, 1, 1]);
+        assert_eq!(files(&limited(&unequal, FileOrder::RoundRobin(2), 2), 8), [0, 1, 1, 2, 2, 3, 1, 1]);
         let random = files(&limited(&[BLOCK * 20; 9], FileOrder::Random(1), 3), 180);
         let mut left = [20; 9];
         for (at, file) in random.iter().enumerate() {

@@ -75,7 +75,7 @@ fn reads_that_fail_are_errors_of_io_also_where_data_is_verified() {
 fn a_backlog_that_is_interrupted_leaves_a_state_of_what_was_written() {
     let place = TestDirectory::new();
     let directory = empty_directory(&place, "interrupted");
-    let job = "--rw=write --size=64m --verify_state_save=1 --verify_backlog=8 --verify_backlog_batch=3";
+    let job = "--rw=write --size=64m --rate_iops=2000 --verify_state_save=1 --verify_backlog=8 --verify_backlog_batch=3";
     let mut command = command_as_fio(Program::Ours, &directory, &arguments(job));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let far = |file: File| {

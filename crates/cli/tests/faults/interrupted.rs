@@ -29,18 +29,20 @@ fn signals_end_a_run_that_keeps_its_results_and_removes_its_files() {
     }
 }
 
-/// Waits until a program listens for SIGINT: by what it catches (proc_pid_status(5)).
+/// Waits until a program listens for signals: its thread for them is there after all handlers are.
 fn wait_until_it_listens(child: &mut Child) {
     let deadline = Instant::now() + Duration::from_secs(60);
-    let catches = |status: String| {
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
-        mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & 1 << 1 != 0)
-    };
-    while !std::fs::read_to_string(format!("/proc/{}/status", child.id())).is_ok_and(catches) {
+    while !has_thread(child, "signals") {
         assert!(child.try_wait().unwrap().is_none(), "it has ended");
         assert!(Instant::now() < deadline, "it does not listen for signals");
         std::thread::yield_now();
     }
+}
+
+fn has_thread(child: &Child, name: &str) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", child.id())).into_iter().flatten().flatten();
+    let mut names = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+    names.any(|found| found.trim() == name)
 }
 
 /// However early it comes: while the program starts, before anything is measured, and in the first interval.
@@ -119,12 +121,50 @@ fn a_program_that_waits_for_its_job_can_be_interrupted() {
     assert!(stderr(&output).contains("interrupted before anything was measured"), "{}", stderr(&output));
 }
 
+/// A second signal ends it where the first could not be reported, because nobody reads what it prints; commands that measure nothing
+/// end as other programs do, so that a shell ends its loop.
+#[test]
+fn a_program_that_cannot_report_a_signal_and_one_that_measures_nothing_end_by_it() {
+    let place = TestDirectory::new();
+    for (arguments, signals) in [(["run", "-"], 2), (["explain", "-"], 1)] {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK).unwrap();
+        while std::io::Write::write(&mut writer, &[b'.'; 4096]).is_ok() {}
+        rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::empty()).unwrap();
+        let mut command = Command::new(IOLITE);
+        command.args(arguments).env("XDG_DATA_HOME", place.root.path()).stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::null()).stderr(writer).spawn().unwrap();
+        wait_until_it_listens(&mut child);
+        // Its arguments have been read when it waits in read(2) of standard input.
+        let waits = |child: &Child| {
+            let call = std::fs::read_to_string(format!("/proc/{}/syscall", child.id())).unwrap_or_default();
+            call.starts_with(if cfg!(target_arch = "x86_64") { "0 0x0 " } else { "63 0x0 " })
+        };
+        while !waits(&child) {
+            assert!(child.try_wait().unwrap().is_none(), "it has ended");
+            std::thread::yield_now();
+        }
+        for _ in 0..signals {
+            let _ = kill_process(Pid::from_child(&child), Signal::INT);
+        }
+        let status = child.wait().unwrap();
+        injected("signals", signals);
+        match arguments[0] {
+            "run" => assert_eq!(status.code(), Some(130)),
+            _ => {
+                assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(Signal::INT.as_raw()))
+            }
+        }
+        drop(reader);
+    }
+}
+
 /// `nohup` starts a program with SIGHUP ignored.
 #[test]
 fn a_run_under_nohup_outlives_its_terminal() {
     let place = TestDirectory::new();
     let job = place.root.path().join("job.toml");
-    std::fs::write(&job, writes("stop.runtime = '2s'")).unwrap();
+    std::fs::write(&job, writes("stop.runtime = '8s'")).unwrap();
     let mut command = Command::new("nohup");
     command.arg(IOLITE).arg("run").arg(job).arg("--directory").arg(place.data());
     command.arg("--results").arg(place.results()).args(["--json", "--quiet"]).stdin(Stdio::null());
@@ -134,6 +174,7 @@ fn a_run_under_nohup_outlives_its_terminal() {
     };
     place.wait_for_intervals(&mut child, 5);
     kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    place.wait_for_intervals(&mut child, 10);
     let output = child.wait_with_output().unwrap();
     injected("signals", 1);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

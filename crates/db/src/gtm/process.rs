@@ -202,20 +202,24 @@ pub fn spawn(program: &mut Command, directory: &Path) -> std::io::Result<Child> 
     Ok(child)
 }
 
-/// Runs `mupip`, for so long at most; what it says.
+/// Runs `mupip`, for so long at most where there is a limit; what it says.
 pub fn mupip(
     installation: &Installation,
     directory: &Path,
     arguments: &[&str],
-    limit: Duration,
+    limit: Option<Duration>,
 ) -> Result<Reply> {
     let mut command = program(installation, "mupip", directory);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = spawn(&mut command, directory).map_err(|e| failed(directory, e.into()))?;
-    let (output, late) = output_within(child, limit).map_err(|e| failed(directory, e.into()))?;
+    let (output, late) = match limit {
+        Some(limit) => output_within(child, limit),
+        None => child.wait_with_output().map(|output| (output, false)),
+    }
+    .map_err(|e| failed(directory, e.into()))?;
     let mut words = String::from_utf8_lossy(&output.stdout).into_owned();
     words += &String::from_utf8_lossy(&output.stderr);
-    if late {
+    if let Some(limit) = limit.filter(|_| late) {
         words += &format!(" {LATE} within {} s", limit.as_secs());
     }
     Ok(if output.status.success() {
@@ -230,7 +234,8 @@ pub const LATE: &str = "mupip has not ended";
 
 /// What a program prints, and whether it was killed because it took longer than `limit`.
 fn output_within(child: Child, limit: Duration) -> std::io::Result<(Output, bool)> {
-    let held = iolite_sys::process::Process::open(child.id())?;
+    // Where the kernel has no handles of processes (before 5.3) there is no limit.
+    let held = iolite_sys::process::Process::open(child.id()).unwrap_or(None);
     std::thread::scope(|scope| {
         let watching = scope.spawn(|| -> std::io::Result<bool> {
             let Some(process) = &held else { return Ok(false) };

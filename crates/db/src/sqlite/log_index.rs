@@ -31,6 +31,14 @@ impl LogIndex {
             && self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(Watched::has_faulted)
     }
 
+    /// Keeps what is written to its header from now on from other processes: entries before it are lost, and a header that counts
+    /// them would have others read old pages. They find two copies that differ, and rebuild the index from the log.
+    pub(super) fn keep_to_this_process(&self) {
+        if let Some(first) = self.0.lock().unwrap_or_else(PoisonError::into_inner).first() {
+            first.detach_first_page();
+        }
+    }
+
     /// Watches none of it any more.
     pub(super) fn forget(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();

@@ -262,9 +262,9 @@ fn mark_in_header(path: &Path) -> Option<i64> {
 /// [`Error::Busy`] where another session, of this process or another one, has it open.
 pub fn alone(path: &Path) -> Result<Option<Connection>> {
     let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs::CACHED)?;
-    // Leaving the write-ahead log requires that nobody else has the database open.
+    // Set before the first read, it requires that nobody else has the database open; nothing of it stays in the file.
     let taken = connection.busy_timeout(std::time::Duration::ZERO).and_then(|()| {
-        connection.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;
+        connection.pragma_update_and_check(None, "locking_mode", "exclusive", |_| Ok(()))?;
         connection.execute_batch("BEGIN EXCLUSIVE")
     });
     match taken {

@@ -219,11 +219,12 @@ unsafe extern "C" fn x_shm_map(
     // SAFETY: as for the forwarded methods; `out` is there to be written, and null where the region does not exist.
     guarded(ffi::SQLITE_IOERR_SHMMAP, || unsafe {
         let code = inner_call!(file, xShmMap, page, size, extend, out);
-        if code != ffi::SQLITE_OK || (*out).is_null() {
+        // A region may be mapped for reading alone.
+        if !matches!(code & 0xff, ffi::SQLITE_OK | ffi::SQLITE_READONLY) || (*out).is_null() {
             return code;
         }
         let watched = state_of(file).index.watch((*out).addr(), size as usize);
-        if watched { ffi::SQLITE_OK } else { ffi::SQLITE_IOERR_SHMMAP }
+        if watched { code } else { ffi::SQLITE_IOERR_SHMMAP }
     })
 }
 
@@ -250,6 +251,10 @@ unsafe extern "C" fn x_shm_barrier(file: File) {
     // SAFETY: as for the forwarded methods.
     unsafe {
         let inner = inner_of(file);
+        // It stands between the two copies of the index's header.
+        if state_of(file).index.is_lost() {
+            state_of(file).index.keep_to_this_process();
+        }
         if let Some(barrier) = (*(*inner).pMethods).xShmBarrier {
             barrier(inner);
         }

@@ -43,6 +43,8 @@ pub(super) struct BatchedReaping {
     depth: usize,
     /// Only devices that take less than this for an operation are tried.
     below: Duration,
+    /// The longest wait as long as no operation takes long: only threads of the kernel are worth waiting for so long.
+    long: Duration,
     /// How operations are waited for in this turn.
     level: usize,
     /// Operations of this turn.
@@ -67,11 +69,12 @@ impl BatchedReaping {
         BatchedReaping {
             depth,
             below,
+            long: if below > FAST { LONG_WAIT } else { SHORT_WAIT },
             level: 0,
             operations: 0,
             since: None,
             reaped: None,
-            careful: 0,
+            careful: CAREFUL / 8,
             times: [Duration::ZERO; LEVELS],
             better: 0,
             rest: [0; LEVELS],
@@ -86,7 +89,7 @@ impl BatchedReaping {
     /// Number of operations that are waited for together in this turn, and for how long; `None` where each is.
     #[inline(always)]
     pub(super) fn waited_for(&self) -> Option<(usize, Duration)> {
-        let longest = if self.careful > 0 { SHORT_WAIT } else { LONG_WAIT };
+        let longest = if self.careful > 0 { SHORT_WAIT } else { self.long };
         match self.level {
             0 => None,
             1 => Some((self.depth / 2, longest)),
@@ -192,8 +195,10 @@ mod tests {
 
     #[test]
     fn waits_are_short_for_a_while_after_an_operation_that_took_long() {
-        let bunches = &mut BatchedReaping::new(32, FAST);
+        assert_eq!(BatchedReaping::new(32, FAST).long, SHORT_WAIT);
+        let bunches = &mut BatchedReaping::new(32, SLOW);
         bunches.wait_for_half();
+        bunches.careful = 0;
         let mut now = Instant::now();
         let mut after = |micros| {
             now += Duration::from_micros(micros);

@@ -208,7 +208,7 @@ mod tests {
         handover.bunches.as_mut().unwrap().wait_for_half();
         handover.reaped(1, 31);
         assert!(!handover.is_due(31));
-        assert_eq!(handover.wait(asked.0, asked.1, 32), (16, Duration::from_millis(5)));
+        assert_eq!(handover.wait(asked.0, asked.1, 32), (16, Duration::from_micros(200)));
         assert_eq!(handover.wait(0, asked.1, 32), (0, asked.1), "who only looks does not wait");
         assert_eq!(handover.wait(asked.0, asked.1, 31), asked, "what can be issued is not kept waiting");
         assert!(

@@ -124,6 +124,9 @@ impl ZonesOfTask {
         // Zones behind the region count as well.
         let mut table = ZoneTable::new(device, zone, (0, u64::MAX)).map_err(failed)?;
         table.limit(given.or(own));
+        if terms.ignore_limits {
+            table.ignore_active();
+        }
         let region = table.within(offset, end);
         if region.is_empty() {
             return refuse(format!(
@@ -132,7 +135,8 @@ impl ZonesOfTask {
                 Bytes(size)
             ));
         }
-        if changes(task.mix)
+        // A reset needs no zone that is active.
+        if task.mix.writes()
             && let Err(outside) = table.claim(region)
         {
             return refuse(format!(

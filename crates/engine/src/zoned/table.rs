@@ -104,6 +104,11 @@ impl ZoneTable {
         })
     }
 
+    /// The device's number of active zones does not count.
+    pub(super) fn ignore_active(&mut self) {
+        self.max_active = None;
+    }
+
     /// Sets the limit of open zones, where it is smaller than that of others.
     pub(super) fn limit(&mut self, max_open: Option<u32>) {
         self.max_open = [self.max_open, max_open].into_iter().flatten().min();

@@ -13,7 +13,7 @@ use iolite_db::{Error, Instance, Result, Sqlite};
 use iolite_model::{Bytes, Durability, ErrorCause};
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, OpenFlags, params, params_from_iter};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ffi, params, params_from_iter};
 
 use super::contract::{Database, Done, Loader, Reader, Session, Table, Value};
 use super::dialect::Dialect;
@@ -317,8 +317,11 @@ impl Session for SqliteSession {
 
 impl SqliteSession {
     fn fault(&self, doing: &'static str, error: rusqlite::Error) -> Fault {
+        let is_stale =
+            error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_BUSY_SNAPSHOT);
         match error.sqlite_error_code() {
-            // Another process writes; or wrote what this transaction had read.
+            // Another process wrote what this transaction had read; or writes for longer than it is waited for.
+            Some(ErrorCode::DatabaseBusy) if !is_stale => Fault::NoLock,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Fault::Again,
             _ => Fault::Error(engine(doing, &self.path, error)),
         }

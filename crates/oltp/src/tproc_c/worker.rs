@@ -17,8 +17,10 @@ use crate::error::OltpError;
 const LOOK: u64 = 50_000_000;
 /// Times that a transaction is ended as a deadlock's victim: beyond it something else is wrong.
 const MAX_DEADLOCKS: u32 = 100;
-/// Times that a transaction waits for a lock as long as the server allows, which is many seconds each time.
-const MAX_LOCK_TIMEOUTS: u32 = 3;
+/// Times that a transaction waits for a lock as long as the server allows, where that has taken [`LONG_WAIT`] in all: servers allow
+/// from a fraction of a second to a minute each time. As often as for deadlocks at most.
+const MIN_LOCK_TIMEOUTS: u32 = 3;
+const LONG_WAIT: u64 = 20_000_000_000;
 /// Arrivals that are drawn after the end: a user that does not keep up at all may have some 10^12.
 const MAX_DRAWN: u64 = 1_000_000;
 /// Where a user's times come from: apart from what its transactions are made of.
@@ -158,10 +160,14 @@ impl Worker<'_> {
     fn perform(&mut self, transaction: &Transaction, intended: u64, issued: u64) -> Result<(), Error> {
         let kind = self.kinds.of(transaction.kind());
         let (mut deadlocks, mut timeouts) = (0, 0);
-        while deadlocks < MAX_DEADLOCKS && timeouts < MAX_LOCK_TIMEOUTS {
+        let began = self.lane.now();
+        let has_waited =
+            |timeouts, now: u64| timeouts >= MIN_LOCK_TIMEOUTS && now.saturating_sub(began) >= LONG_WAIT;
+        let mut now = began;
+        while deadlocks.max(timeouts) < MAX_DEADLOCKS && !has_waited(timeouts, now) {
             let done = self.session.perform(transaction);
             let completed = self.lane.now();
-            self.last_completed = completed;
+            (self.last_completed, now) = (completed, completed);
             let kind = match done {
                 Ok(Done::Again | Done::NoLock) => {
                     let (times, counter) = match done {
@@ -194,7 +200,6 @@ impl Worker<'_> {
             self.lane.record_reported(Completion { kind, intended, issued, completed, bytes: 0 });
             return Ok(());
         }
-        let now = self.lane.now();
         self.lane.record_error(kind, now);
         let why = format!(
             "it was ended {deadlocks} times as a deadlock's victim and {timeouts} times because it waited too long for a lock"

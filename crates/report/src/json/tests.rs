@@ -239,6 +239,7 @@ fn the_keys_are_a_promise() {
     .verdict.reasons[].value
     .verdict.reasons[].what
     .warnings[].data.device
+    .warnings[].data.kind
     .warnings[].data.phase
     .warnings[].data.requested
     .warnings[].kind

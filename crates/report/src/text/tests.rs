@@ -74,8 +74,8 @@ fn a_whole_check() {
           mean  ▃▃  ▃▃ ▅▅ ██ up to 250 µs
 
     warnings
-      1. during `random read 64 KiB` the device read 1.50 GiB for 1 GiB requested: other programs use it,
-         or reads are amplified; repeat the check when the device is idle
+      1. during `random read 64 KiB` the device read 1.50 GiB for 1 GiB requested: other programs use it, or reads
+         are amplified; repeat the check when the device is idle
       2. throughput of `random read 8 KiB` was still growing at 32 outstanding operations: the storage is capable
          of more
 
@@ -153,8 +153,8 @@ fn ascii_has_only_ascii() {
           mean  --  -- ++ @@ up to 250 us
 
     warnings
-      1. during `random read 64 KiB` the device read 1.50 GiB for 1 GiB requested: other programs use it,
-         or reads are amplified; repeat the check when the device is idle
+      1. during `random read 64 KiB` the device read 1.50 GiB for 1 GiB requested: other programs use it, or reads
+         are amplified; repeat the check when the device is idle
       2. throughput of `random read 8 KiB` was still growing at 32 outstanding operations: the storage is capable
          of more
 
@@ -186,7 +186,7 @@ fn colour_adds_nothing_but_colour() {
     ESC[1mknee  ESC[0mrandom read 64 KiB: 3 outstanding (2 to 3, 95 %), 19,007 IOPS; plateau 22,300 IOPS (21,291 to 23,309)
     ESC[1mknee  ESC[0mRanRead: 2 jobs (2 to 3, 95 %), 27,008 IOPS; plateau 31,244 IOPS (30,272 to 32,216)
     ESC[1mESC[33mwarningsESC[0m
-    ESC[1mESC[33m  1. ESC[0mduring `random read 64 KiB` the device read 1.50 GiB for 1 GiB requested: other programs use it,
+    ESC[1mESC[33m  1. ESC[0mduring `random read 64 KiB` the device read 1.50 GiB for 1 GiB requested: other programs use it, or reads
     ESC[1mESC[33m  2. ESC[0mthroughput of `random read 8 KiB` was still growing at 32 outstanding operations: the storage is capable
     ESC[1mESC[31mVERDICT: unfit for oltp-flashESC[0m
       ESC[1mESC[32m✓ESC[0m random read 8 KiB at the knee (8 outstanding), mean: 150 µs (148 µs to 152 µs); required: at most 2.00 ms

@@ -374,7 +374,7 @@ pub const OPTIONS: &[Opt] = &[
         put(&mut s.files.open, count(g, 0, u32::MAX).map(Some))
     })
     .bounded(
-        "it limits how many files are used at the same time, where a job goes through each of them; all of them are open all the time",
+        "it limits how many files are used at the same time, where a job goes through each of them; all of them are open all the time, and with files of different sizes the next one may begin an operation or two earlier",
     ),
     opt(
         "file_service_type",

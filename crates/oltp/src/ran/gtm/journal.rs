@@ -92,7 +92,9 @@ fn end_of_data(gtm: &Gtm) -> Result<Option<u64>> {
 /// Recovers from what processes that were killed have left behind: shared memory, and a database that only its journal can
 /// bring into order. Where others are at work there is nothing to recover.
 pub(super) fn recover(gtm: &Gtm) -> Result<()> {
-    let Err(printed) = run_down(gtm, &["-region", "*"], UNSETTLED)? else { return Ok(()) };
+    let Err(printed) = run_down(gtm, &["-region", "*"], UNSETTLED, UNSETTLED)? else {
+        return forget_dead(gtm);
+    };
     if printed.mentions(&[IN_USE]) {
         return Ok(());
     }
@@ -110,31 +112,33 @@ pub(super) fn recover(gtm: &Gtm) -> Result<()> {
 }
 
 /// Has `mupip` close what nobody uses, once no process that was killed is in the process table any more: it waits for their
-/// locks, without an end.
+/// locks, without an end. `refused`: answers for which the dead are to blame, where there are some.
 ///
 /// # Errors
 /// A dead process is not reaped, and `mupip` does not close the database beside it ([`ErrorCause::GtmUnreaped`]).
-pub(super) fn run_down(gtm: &Gtm, what: &[&str], unsettled: &[&str]) -> Result<process::Reply> {
+pub(super) fn run_down(
+    gtm: &Gtm,
+    what: &[&str],
+    unsettled: &[&str],
+    refused: &[&str],
+) -> Result<process::Reply> {
     let dead = record::wait_for_dead(&gtm.directory).map_err(|e| failed(gtm, "read", e))?;
     // Mostly they held no lock, and then they do not matter.
-    let limit = if dead.is_empty() { CLOSING } else { BESIDE_DEAD };
+    let limit = (!dead.is_empty()).then_some(BESIDE_DEAD);
     let arguments = [&["rundown"], what].concat();
     let ask = || process::mupip(&gtm.installation, &gtm.directory, &arguments, limit);
     let answer = process::once_settled(unsettled, ask)?;
     match &answer {
-        Ok(_) => forget_dead(gtm)?,
-        Err(printed)
-            if !dead.is_empty() && printed.mentions(&[UNSETTLED, &[IN_USE, process::LATE]].concat()) =>
-        {
+        Err(printed) if !dead.is_empty() && printed.mentions(&[refused, &[process::LATE]].concat()) => {
             let cause = format!("{} ({})", record::described(&dead), printed.0).into();
             return Err(engine("close", &gtm.directory, cause, ErrorCause::GtmUnreaped));
         }
-        Err(_) => {}
+        _ => {}
     }
     Ok(answer)
 }
 
-fn forget_dead(gtm: &Gtm) -> Result<()> {
+pub(super) fn forget_dead(gtm: &Gtm) -> Result<()> {
     record::forget_dead(&gtm.directory).map_err(|e| failed(gtm, "write", e))
 }
 
@@ -145,8 +149,6 @@ fn failed(gtm: &Gtm, doing: &'static str, error: std::io::Error) -> Error {
 /// What `mupip` reports of a database that another process has open.
 pub(super) const IN_USE: &str = "already open by another process";
 /// What it reports where another process opens or closes the database, or has died in it and is still in the process table.
-const UNSETTLED: &[&str] = &["GTMASSERT2", "CRITSEMFAIL", "ENO11"];
-/// How long closing may take: whatever is in the buffers is written out.
-const CLOSING: Duration = Duration::from_secs(300);
-/// The same where dead processes are not reaped, for which it may wait forever.
+pub(super) const UNSETTLED: &[&str] = &["GTMASSERT2", "CRITSEMFAIL", "ENO11"];
+/// How long closing may take where dead processes are not reaped, for which it may wait forever.
 const BESIDE_DEAD: Duration = Duration::from_secs(30);

@@ -41,8 +41,6 @@ const LONGEST_PATH: usize = 200;
 /// How long another process of this program may be busy opening, closing or recovering the database, and how often to look.
 const ALONE: Duration = Duration::from_secs(300);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// How long `mupip` may take: closing writes out whatever is in the buffers, and recovery reads the journal.
-const ADMINISTRATION: Duration = Duration::from_secs(3600);
 /// Where our routine takes commands.
 const ENTRY: &str = "serve^iolite";
 
@@ -153,7 +151,7 @@ impl Gtm {
     }
 
     fn mupip(&self, arguments: &[&str]) -> Result<process::Reply> {
-        process::mupip(&self.installation, &self.directory, arguments, ADMINISTRATION)
+        process::mupip(&self.installation, &self.directory, arguments, None)
     }
 
     /// The same, where nothing but success will do.

@@ -290,9 +290,11 @@ pub(super) fn purge(gtm: &Gtm) -> Result<()> {
         };
     }
     gtm.release();
+    let blamed = [journal::UNSETTLED, &[journal::IN_USE]].concat();
     for name in [files::READ, files::WRITE].iter().filter(|name| gtm.file(name).exists()) {
         // Frees the shared memory that killed processes have left. A file that was never finished has none.
-        if let Err(printed) = journal::run_down(gtm, &["-override", "-file", name], &[journal::IN_USE])?
+        if let Err(printed) =
+            journal::run_down(gtm, &["-override", "-file", name], &[journal::IN_USE], &blamed)?
             && printed.mentions(&[journal::IN_USE, process::LATE])
         {
             return Err(engine("purge", &gtm.directory, printed.into(), ErrorCause::GtmInUse));

@@ -23,6 +23,8 @@ const MARK: &str = "created by iolite: TPROC-C";
 /// Why there is no copy of a database, and what to do instead.
 const NO_COPY: &str = "MariaDB and MySQL have no templates; restore the same start from a snapshot of the server's files (stop it, snapshot \
                        the file system or the volume, start it), or build again with the same --seed";
+/// Seconds for which a purge waits for another session's transaction.
+const PURGE_WAIT: u32 = 30;
 /// Bytes of an INSERT of many rows: far below the smallest max_allowed_packet in use, 1 MiB.
 const INSERT: usize = 256 << 10;
 
@@ -183,8 +185,9 @@ impl Database for TprocCMysql {
         if self.find(&context, &mut conn)?.is_none() {
             return Ok(());
         }
-        // A session that never ends its transaction would keep this waiting for a day (lock_wait_timeout).
-        let mut sql = vec!["SET SESSION lock_wait_timeout = 10".to_owned()];
+        // A session that never ends its transaction would keep this waiting for a day (lock_wait_timeout). One whose client has gone
+        // may have to undo many rows first.
+        let mut sql = vec![format!("SET SESSION lock_wait_timeout = {PURGE_WAIT}")];
         let procedures: Vec<String> = procedures::NAMES
             .iter()
             .map(|name| format!("DROP PROCEDURE IF EXISTS {}", named(name)))
