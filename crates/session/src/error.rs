@@ -83,7 +83,7 @@ pub enum Error {
         source: PurgeError,
     },
     /// A task inside a database without the database that it is for.
-    #[error("there is no database to run {task} on")]
+    #[error("there is no database to run {task} on: specify its URL with --db, or as the target of the job")]
     NoDatabase {
         /// The task.
         task: String,
@@ -98,7 +98,7 @@ pub enum Error {
         waited: Nanos,
     },
     /// A database whose sessions were sampled went away.
-    #[error("{url} has stopped responding")]
+    #[error("{url} has stopped responding: check that the server still runs, and its log")]
     StoppedResponding {
         /// Its URL, without a password.
         url: String,
@@ -119,7 +119,9 @@ pub enum Error {
     #[error("the checkpoint before it exceeded the time budget; use a larger --budget-time")]
     LateCheckpoint,
     /// No thread reads the counters of a database.
-    #[error("no thread can be started to read the database's counters")]
+    #[error(
+        "no thread can be started to read the database's counters: check the limit of processes (ulimit -u) and the free memory"
+    )]
     NoMonitor,
     /// Nothing may be written any more.
     #[error("--max-write {max}: nothing of it is left for what comes next; allow more")]

@@ -201,7 +201,7 @@ impl Database for TprocCSqlite {
         if !empty {
             self.ours()?;
         }
-        // Held until the file is gone: who opens it meanwhile waits, and finds none.
+        // Held until the file is gone: nobody is at work in it. Who opened it just before only finds that it has no name any more.
         let _alone = alone(&self.path)?;
         let beside = COMPANIONS.map(|suffix| PathBuf::from(format!("{}{suffix}", self.path.display())));
         for path in [self.path.clone()].into_iter().chain(beside).filter(|path| path.exists()) {

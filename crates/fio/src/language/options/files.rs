@@ -394,7 +394,7 @@ pub const OPTIONS: &[Opt] = &[
         Form::Flag,
         "0",
         "Writes until the device is full, which is not an error, or until size is written. Files are not preallocated. \
-         Random offsets need a size. Files of a job that also reads are laid out before it, as far as they fit.",
+         Random offsets need a size. Files of a job that also reads are laid out before it, as far as they fit; with loops, no more than that is done in all.",
         |s, g| put(&mut s.files.fill, g.flag()),
     ),
     opt(
@@ -537,5 +537,5 @@ pub const OPTIONS: &[Opt] = &[
     opt("unlink_each_loop", &[], Form::Flag, "0", "The files are removed before each further loop; those of the last loop are kept.", |s, g| {
         put(&mut s.files.remove_each, g.flag())
     })
-    .bounded("the files are emptied between loops, instead of being removed and created again"),
+    .bounded("the files are emptied between loops, instead of being removed and created again: jobs that share a file and verify it report what another of them has emptied"),
 ];

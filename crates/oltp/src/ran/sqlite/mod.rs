@@ -186,7 +186,7 @@ impl Adapter for RanSqlite {
     fn purge(&self) -> Result<()> {
         let ours = databases_in(&self.directory)?;
         self.refuse_foreign(&ours)?;
-        // Held until the files are gone: who opens them meanwhile waits, and finds none.
+        // Held until the files are gone: nobody is at work in them. Who opened one just before only finds that it has no name any more.
         let _alone: Vec<_> = ours.iter().map(|path| alone(path)).collect::<Result<_>>()?;
         self.remove(&ours)
     }
