@@ -34,9 +34,7 @@ bench:
 	@scratch=$$(mktemp -d /var/tmp/iolite-bench.XXXXXX) && \
 	    { .ci/bench_databases target/release/iolite $$scratch && .ci/bench_commits target/release/iolite $$scratch/commits && \
       .ci/bench_results target/release/iolite $$scratch/results && .ci/bench_builds target/release/iolite $$scratch/builds && \
-      .ci/bench_sampling target/release/iolite $$scratch/sampling tproc-c && \
-      { memory=$$(mktemp -d /dev/shm/iolite-bench.XXXXXX) && \
-        .ci/bench_sampling target/release/iolite $$memory ranread; sampled=$$?; rm -rf $$memory; [ $$sampled = 0 ]; }; \
+      .ci/bench_sampling target/release/iolite $$scratch/sampling; \
 	      status=$$?; rm -rf $$scratch; exit $$status; }
 
 truth: needs
@@ -58,10 +56,10 @@ fuzz:
 	.ci/totals fuzz $(SECONDS) '$(PARSER)' $(SEED)
 
 dist:
-	@.ci/needs musl-gcc:musl-tools dpkg-deb:dpkg readelf:binutils file:file aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
+	@.ci/needs musl-gcc:musl-tools dpkg-deb:dpkg readelf:binutils aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu \
 	    /usr/aarch64-linux-gnu/lib:libc6-dev-arm64-cross qemu-aarch64-static:qemu-user-static
 	.ci/dist
-	@for package in dist/*_$$(dpkg --print-architecture).deb; do .ci/test_deb $$package; done
+	@for package in dist/*.deb; do .ci/test_deb $$package || exit 1; done
 
 # The tests look at results with sqlite3, make file systems to test against, compare with fio, on its examples too, measure
 # inside databases, and open the pages in Chromium; without root they skip those and say so.

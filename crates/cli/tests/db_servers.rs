@@ -119,6 +119,41 @@ fn a_directory_in_which_another_start_goes_on_is_refused() {
     waits_for_no_other_start("mariadb");
 }
 
+/// `iolite db start` where no server is installed: in a mount namespace of its own, with nothing where servers are.
+fn start_where_none_is_installed(server: &str) -> Option<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let hide = "for place in /usr/lib/postgresql /usr/sbin /usr/local/sbin /usr/libexec /usr/bin; do \
+                [ ! -d $place ] || mount -t tmpfs tmpfs $place || exit 99; done; PATH=/nonexistent; export PATH; exec \"$0\" \"$@\"";
+    let mut hidden = Command::new("unshare");
+    hidden.args(["--mount", "sh", "-c", hide, IOLITE, "db", "start", server]).arg(directory.path());
+    let output = hidden.stdin(Stdio::null()).output().unwrap();
+    if !matches!(output.status.code(), Some(1 | 2)) {
+        println!("skipped: a server that is installed cannot be hidden here: {}", stderr(&output));
+        return None;
+    }
+    Some(stderr(&output))
+}
+
+#[test]
+fn servers_that_are_not_installed_have_their_remedy() {
+    if let Some(text) = start_where_none_is_installed("postgres") {
+        produced(ErrorCause::PrivatePostgresMissing, &text);
+    }
+    if let Some(text) = start_where_none_is_installed("mariadb") {
+        produced(ErrorCause::PrivateMariadbMissing, &text);
+    }
+}
+
+#[test]
+fn a_block_size_of_postgresql_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut start = Command::new(IOLITE);
+    start.args(["db", "start", "postgres", "--block-size", "16KiB"]).arg(directory.path());
+    let output = start.stdin(Stdio::null()).output().unwrap();
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{}", stderr(&output));
+    produced(ErrorCause::PrivateBlockSizeFixed, &stderr(&output));
+}
+
 #[test]
 fn a_server_that_does_not_start_is_reported_with_where_to_look() {
     if let Some(private) = Private::new("postgres") {

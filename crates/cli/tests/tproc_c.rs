@@ -10,6 +10,12 @@ use std::time::{Duration, Instant};
 
 use common::subject::{Subject, plain};
 use common::{json, stderr};
+use iolite_model::ErrorCause;
+
+/// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
+fn produced(cause: ErrorCause, text: &str) {
+    assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+}
 
 const SHORT: [&str; 7] = ["tproc-c", "run", "--quiet", "--duration", "2s", "--ramp", "500ms"];
 
@@ -135,6 +141,10 @@ fn options_that_a_database_cannot_follow_are_refused() {
         assert_eq!(refused.status.code(), Some(2));
         assert!(stderr(&refused).contains(message), "{}", stderr(&refused));
     }
+    produced(
+        ErrorCause::NoWaitEvents,
+        &stderr(&subject.output(&[&SHORT[..], &["--waits", "50ms"]].concat())),
+    );
     subject.done(&[&SHORT[..], &["--waits", "off"]].concat());
     let spread = subject.output(&[&SHORT[..], &["--spread-warehouse"]].concat());
     assert_eq!(spread.status.code(), Some(2));
@@ -201,7 +211,7 @@ fn each_run_starts_from_a_copy_that_is_removed() {
         subject.build();
         let refused = subject.output(&restored);
         assert_eq!(refused.status.code(), Some(2));
-        assert!(stderr(&refused).contains("have no templates"), "{}", stderr(&refused));
+        produced(ErrorCause::MyNoCopy, &stderr(&refused));
     }
 }
 

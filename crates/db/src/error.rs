@@ -120,8 +120,8 @@ pub enum Error {
         database: &'static str,
         /// What was asked for.
         what: &'static str,
-        /// What to do instead.
-        remedy: &'static str,
+        /// Why not, for what to do instead.
+        remedy: ErrorCause,
     },
     /// Too little space.
     #[error(
@@ -217,13 +217,13 @@ pub enum Error {
         /// What was not expected.
         cause: String,
     },
-    /// This binary lacks something.
-    #[error("this build cannot {what}: {remedy}")]
+    /// This binary, or this host, lacks something.
+    #[error("cannot {what}: {remedy}")]
     Build {
         /// What it can't do.
         what: &'static str,
-        /// How to build it so that it can.
-        remedy: &'static str,
+        /// What is missing, for how to get it.
+        remedy: ErrorCause,
     },
 }
 
@@ -232,6 +232,11 @@ impl Error {
     pub fn io(doing: &'static str, path: &Path, source: std::io::Error) -> Error {
         let likely = ErrorCause::of(&source, ErrorOrigin::Path(path));
         Error::Io { doing, path: path.to_owned(), source, likely }
+    }
+
+    /// A thread that could not be started.
+    pub fn thread(source: std::io::Error) -> Error {
+        Error::engine("start a thread for", "this database", source, ErrorCause::Threads)
     }
 
     /// Something that failed at `place` for a cause that is known.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iolite_model::Bytes;
+use iolite_model::{Bytes, ErrorCause};
 
 use crate::error::{Error, Result};
 #[cfg(feature = "mysql")]
@@ -55,7 +55,7 @@ impl Server {
             Server::Postgres if block.is_some() => Err(Error::Unsupported {
                 database: "PostgreSQL",
                 what: "choose the size of its blocks when it is started",
-                remedy: "remove --block-size: it is compiled into the server (8 KiB in all packages)",
+                remedy: ErrorCause::PrivateBlockSizeFixed,
             }),
             #[cfg(feature = "postgres")]
             Server::Postgres => postgres::start(directory, port),
@@ -103,15 +103,10 @@ impl Server {
     /// What this build lacks; takes what was to be done with, and does nothing with it.
     #[cfg(not(all(feature = "postgres", feature = "mysql")))]
     fn not_built<T>(self, _: impl Sized) -> Result<T> {
-        let (what, remedy) = match self {
-            Server::Postgres => (
-                "start or stop PostgreSQL",
-                "build it with the feature `postgres` (cargo build --features postgres)",
-            ),
-            Server::Mariadb => {
-                ("start or stop MariaDB", "build it with the feature `mysql` (cargo build --features mysql)")
-            }
+        let what = match self {
+            Server::Postgres => "start or stop PostgreSQL",
+            Server::Mariadb => "start or stop MariaDB",
         };
-        Err(Error::Build { what, remedy })
+        Err(Error::Build { what, remedy: ErrorCause::ClientNotBuilt })
     }
 }

@@ -54,11 +54,9 @@ pub fn open(url: &DatabaseUrl, run: RunKey) -> Result<Box<dyn Commits>> {
         }
         DatabaseUrl::Sqlite(directory) => Sqlite::open(directory, table),
         #[cfg(not(feature = "postgres"))]
-        DatabaseUrl::Postgres(_) => {
-            Err(lacking("test commits of PostgreSQL", "build it with --features postgres"))
-        }
+        DatabaseUrl::Postgres(_) => Err(lacking("test commits of PostgreSQL")),
         #[cfg(not(feature = "mysql"))]
-        DatabaseUrl::Mysql(_) => Err(lacking("test commits of MariaDB", "build it with --features mysql")),
+        DatabaseUrl::Mysql(_) => Err(lacking("test commits of MariaDB")),
         other => Err(Error::Asked(format!(
             "commits of {} are not supported: test a directory on its file system (durability run DIR --method overwrite)",
             other.system()
@@ -67,8 +65,8 @@ pub fn open(url: &DatabaseUrl, run: RunKey) -> Result<Box<dyn Commits>> {
 }
 
 #[cfg(not(all(feature = "postgres", feature = "mysql")))]
-fn lacking(what: &'static str, remedy: &'static str) -> Error {
-    Error::Database(iolite_db::Error::Build { what, remedy })
+fn lacking(what: &'static str) -> Error {
+    Error::Database(iolite_db::Error::Build { what, remedy: iolite_model::ErrorCause::ClientNotBuilt })
 }
 
 fn table(run: RunKey) -> String {
@@ -174,7 +172,8 @@ impl Sqlite {
     fn open(directory: &std::path::Path, table: String) -> Result<Box<dyn Commits>> {
         let path = directory.join(format!("{table}.db"));
         let failed = |error: rusqlite::Error| sqlite_error("open", &path, error);
-        let connection = rusqlite::Connection::open(&path).map_err(failed)?;
+        let connection =
+            iolite_db::sqlite::open_guarded(&path, rusqlite::OpenFlags::default()).map_err(failed)?;
         connection.busy_timeout(std::time::Duration::from_secs(30)).map_err(failed)?;
         connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
         connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;

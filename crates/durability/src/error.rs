@@ -23,6 +23,12 @@ pub enum Error {
         /// The likely cause, where the answer does not say all there is.
         likely: Option<ErrorCause>,
     },
+    /// A worker can't be started.
+    #[error("a worker could not be started: {source}{}", ErrorCause::advice(.source, ErrorOrigin::Thread))]
+    Thread {
+        /// The answer.
+        source: io::Error,
+    },
     /// The witness can't be reached, or has gone.
     #[error("the witness at {place}: {source}; {likely}")]
     Witness {

@@ -1,8 +1,7 @@
 //! A run: workers write, make durable, and tell the witness, until they are stopped or the power is.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use iolite_db::DatabaseUrl;
@@ -10,7 +9,7 @@ use iolite_model::acknowledged::{Plan, Totals};
 use iolite_model::{Bytes, Nanos};
 
 use crate::database;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::{Writer, prepare};
 use crate::plan::check as check_plan;
 use crate::record::Identity;
@@ -51,21 +50,29 @@ pub fn run(
         Some(url) => database::open(url, plan.run)?.create()?,
     }
     witness.plan(plan)?;
-    let (count, stop, failure) = (AtomicU64::new(0), AtomicBool::new(false), Arc::new(Mutex::new(None)));
+    let (count, stop, failure) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(None));
     let (started, mut limit) = (Instant::now(), None);
     let shared = Shared { plan, url, witness, limits, count: &count, stop: &stop, started };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..plan.workers)
-            .map(|worker| {
-                let failure = failure.clone();
-                scope.spawn(move || {
-                    if let Err(error) = shared.work(worker) {
-                        shared.stop.store(true, Ordering::Relaxed);
-                        failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                    }
-                })
-            })
-            .collect();
+        let mut workers = Vec::new();
+        for worker in 0..plan.workers {
+            let failed = |error| {
+                shared.stop.store(true, Ordering::Relaxed);
+                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            };
+            let work = move || {
+                if let Err(error) = shared.work(worker) {
+                    failed(error);
+                }
+            };
+            match std::thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(thread) => workers.push(thread),
+                Err(source) => {
+                    failed(Error::Thread { source });
+                    break;
+                }
+            }
+        }
         let (mut shown, mut looked) = (Instant::now(), Instant::now());
         while !workers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
             std::thread::sleep(Duration::from_millis(50));

@@ -54,10 +54,7 @@ pub enum EngineError {
         block: Bytes,
     },
     /// The zones of a device cannot be reported, reset or finished.
-    #[error(
-        "`{task}` cannot use the zones of its device: {source}; resets need write access, and reports a kernel with support for \
-         zoned block devices (CONFIG_BLK_DEV_ZONED)"
-    )]
+    #[error("`{task}` cannot use the zones of its device: {source}{}", ErrorCause::advice(.source, ErrorOrigin::Zones))]
     Zones {
         /// The task.
         task: String,
@@ -145,10 +142,7 @@ pub enum EngineError {
     #[error("the placement of a worker failed: {0}")]
     Placement(io::Error),
     /// A worker can't lock its memory.
-    #[error(
-        "worker {worker} cannot lock its memory: {source}; lock less, or raise the limit of locked memory \
-         (ulimit -l)"
-    )]
+    #[error("worker {worker} cannot lock its memory: {source}{}", ErrorCause::advice(.source, ErrorOrigin::Lock))]
     LockedMemory {
         /// Number of the worker.
         worker: u32,
@@ -196,7 +190,7 @@ impl EngineError {
 
     /// A worker that could not be run.
     pub(crate) fn worker(why: impl Into<String>) -> EngineError {
-        EngineError::Workers(WorkersError::Start(why.into()))
+        EngineError::Workers(WorkersError::Failed(why.into()))
     }
 }
 

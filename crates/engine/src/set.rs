@@ -6,7 +6,7 @@ use std::thread;
 
 use iolite_model::{Bytes, Ending, FileTask, JobTask, OpKind, Sink};
 use iolite_sys::clock::Clock;
-use iolite_workers::{Control, Outcome, SharedSink, StartLine, StartTogether};
+use iolite_workers::{Control, Outcome, SharedSink, StartLine, StartTogether, WorkersError};
 
 use crate::error::EngineError;
 use crate::flow::FlowGroup;
@@ -130,7 +130,7 @@ fn run_together(
                 Err(error) => {
                     turns.call_off();
                     line.barrier().decide(None);
-                    return Err(EngineError::worker(error.to_string()));
+                    return Err(EngineError::Workers(WorkersError::Start(error)));
                 }
             }
         }

@@ -14,9 +14,9 @@ use iolite_engine::{
     run_set, run_zoned_file_task_on,
 };
 use iolite_model::{
-    Access, BackendKind, Bytes, Ending, ErrorClass, Event, FileTask, FilesTarget, JobTask, LayOut, Mix,
-    NamedFile, Nanos, NullSink, OnError, OpKind, Overwrite, Regions, RunId, Sink, Start, Stop, Target, Watch,
-    ZoneResets, Zoned,
+    Access, BackendKind, Bytes, Ending, ErrorCause, ErrorClass, Event, FileTask, FilesTarget, JobTask,
+    LayOut, Mix, NamedFile, Nanos, NullSink, OnError, OpKind, Overwrite, Regions, RunId, Sink, Start, Stop,
+    Target, Watch, ZoneResets, Zoned,
 };
 use iolite_sys::clock::Clock;
 use iolite_sys::zoned::{Zone, ZoneKind};
@@ -47,6 +47,8 @@ struct Media {
     reads: Vec<u64>,
     /// The write of this number fails after half of it.
     fails: Option<usize>,
+    /// Resets are refused with this number of an error.
+    no_resets: Option<i32>,
     /// So many zones may hold some data without being full.
     max_active: Option<u32>,
 }
@@ -105,6 +107,9 @@ impl ZoneDevice for Device {
     fn reset(&self, start: u64, length: u64) -> io::Result<()> {
         assert_eq!((start % ZONE, length), (0, ZONE));
         let mut media = self.media();
+        if let Some(error) = media.no_resets {
+            return Err(io::Error::from_raw_os_error(error));
+        }
         media.written[(start / ZONE) as usize] = 0;
         media.resets[(start / ZONE) as usize] += 1;
         Ok(())
@@ -313,6 +318,28 @@ fn writes_in_sequence_fill_one_zone_after_the_other_up_to_its_capacity() {
     succeeds(&device.run(&deep).unwrap());
     let media = device.media();
     assert_eq!((media.refused, media.open), (0, 2));
+}
+
+/// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
+fn produced(cause: ErrorCause, text: &str) {
+    assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+}
+
+#[test]
+fn resets_that_are_refused_have_the_remedy_of_their_cause() {
+    let refused = |error: i32| {
+        let device = Device::new();
+        device.media().no_resets = Some(error);
+        let task =
+            task(Mix::Write, Access::Sequential, blocks(ZONES * CAPACITY / BLOCK + 1), Zoned::default());
+        let outcome = device.run(&task).unwrap();
+        let Ending::Failed(text) = outcome.ending else { panic!("a zone that is full is written") };
+        assert_eq!(device.media().writes.len() as u64, ZONES * CAPACITY / BLOCK);
+        text
+    };
+    produced(ErrorCause::ZonesNotPermitted, &refused(13));
+    produced(ErrorCause::ZonesUnsupported, &refused(95));
+    produced(ErrorCause::Device, &refused(5));
 }
 
 #[test]

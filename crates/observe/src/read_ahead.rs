@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use iolite_model::{Bytes, Device, Storage};
+use iolite_model::{Bytes, Device, ErrorCause, ErrorOrigin, Storage};
 
 use crate::sysfs::Sysfs;
 
@@ -46,9 +46,7 @@ pub enum ReadAheadError {
         devices: Vec<String>,
     },
     /// The user may not.
-    #[error(
-        "cannot set the read-ahead of {device} ({source}): this requires root (sudo), and in a container a writable /sys"
-    )]
+    #[error("cannot set the read-ahead of {device}: {source}{}", ErrorCause::advice(.source, ErrorOrigin::Setting))]
     Denied {
         /// The device.
         device: String,

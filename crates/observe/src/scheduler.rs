@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use iolite_model::Device;
+use iolite_model::{Device, ErrorCause, ErrorOrigin};
 
 use crate::sysfs::Sysfs;
 
@@ -20,8 +20,8 @@ pub struct IoScheduler {
 /// Why a scheduler can't be read or switched.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot switch the I/O scheduler of {device} ({source}): {} lists the available schedulers; switching requires root",
-    .path.display()
+    "cannot switch the I/O scheduler of {device} ({} lists those that there are): {source}{}",
+    .path.display(), ErrorCause::advice(.source, ErrorOrigin::Setting)
 )]
 pub struct IoSchedulerError {
     /// The device.

@@ -220,7 +220,12 @@ fn refuses(gtm: &RanGtm) {
     without.prepare(true, false).unwrap();
     without.perform(&batch(vec![Cycle::Reads(vec![1])]), &mut done).unwrap();
     assert_eq!(done.len(), 1);
-    assert!(matches!(gtm.session(0), Err(Error::Unsupported { .. })));
+    produced(ErrorCause::GtmTimedWithin, gtm.session(0).err().unwrap());
+    let long = vec![1; 1_000_001];
+    produced(
+        ErrorCause::GtmLongTransaction,
+        session.perform(&batch(vec![Cycle::Sets(long)]), &mut done).unwrap_err(),
+    );
 }
 
 #[test]

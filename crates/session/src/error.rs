@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use iolite_durability::Error as DurabilityError;
 use iolite_engine::EngineError;
-use iolite_model::{Bytes, Nanos, PtsPurge};
+use iolite_model::{Bytes, ErrorCause, Nanos, PtsPurge};
 use iolite_observe::{IoSchedulerError, ReadAheadError, WriteCacheError};
 use iolite_oltp::OltpError;
 
@@ -118,11 +118,9 @@ pub enum Error {
     /// A checkpoint takes longer than the run has time.
     #[error("the checkpoint before it exceeded the time budget; use a larger --budget-time")]
     LateCheckpoint,
-    /// No thread reads the counters of a database.
-    #[error(
-        "no thread can be started to read the database's counters: check the limit of processes (ulimit -u) and the free memory"
-    )]
-    NoMonitor,
+    /// No thread can be started for what must not hold up the user, or for the counters of a database.
+    #[error("a thread cannot be started: {}", ErrorCause::Threads)]
+    NoThread,
     /// Nothing may be written any more.
     #[error("--max-write {max}: nothing of it is left for what comes next; allow more")]
     AllowanceSpent {

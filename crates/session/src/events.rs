@@ -13,6 +13,7 @@ use iolite_observe::{Probe, RunClock, Sampler, Schedule};
 use iolite_results::Run;
 use iolite_store::{Store, Writer};
 
+use crate::error::Error;
 use crate::generator::AtRelease;
 use crate::patience::{GaveUp, patiently, wait_for};
 use crate::stored;
@@ -230,6 +231,8 @@ impl Events {
             match patiently(control, Duration::MAX, || writer.finish()) {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => note(&self.store_failure, error.to_string()),
+                // It was waited for instead, and has noted itself what has failed.
+                Err(GaveUp::NoThread) => {}
                 Err(_) => note(&self.store_failure, "the results database did not take them in time".into()),
             }
         }
@@ -284,6 +287,10 @@ fn open(path: &Path, control: &Control, failure: &Failure) -> Option<Writer> {
         }
         Ok(Err(error)) => {
             note(failure, error.to_string());
+            None
+        }
+        Err(GaveUp::NoThread) => {
+            note(failure, Error::NoThread.to_string());
             None
         }
         Err(_) => {

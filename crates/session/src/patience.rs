@@ -19,7 +19,9 @@ pub enum GaveUp {
     Interrupted,
     /// It took too long.
     Late,
-    /// It could not be begun, or has died.
+    /// No thread could be started for it.
+    NoThread,
+    /// It has died.
     Failed,
 }
 
@@ -47,7 +49,7 @@ pub(crate) fn wait_for<T: Send + 'static>(
         // Nobody listens once it has been given up on.
         let _ = sender.send(work());
     });
-    spawned.map_err(|_| GaveUp::Failed)?;
+    spawned.map_err(|_| GaveUp::NoThread)?;
     let started = Instant::now();
     let mut interrupted: Option<Instant> = None;
     loop {

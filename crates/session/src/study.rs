@@ -113,6 +113,7 @@ fn drop_cached(session: &mut Session<'_>, path: &Path) -> Result<()> {
         Ok(done) => done.map_err(|source| Error::Cached { path: path.to_owned(), source }),
         // The next look at the control ends it.
         Err(GaveUp::Interrupted) => Ok(()),
+        Err(GaveUp::NoThread) => Err(Error::NoThread),
         Err(GaveUp::Late | GaveUp::Failed) => {
             Err(Error::Bug { what: "the thread that drops the page cache has failed" })
         }

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use iolite_model::{ErrorCause, RunId};
-use rusqlite::ErrorCode;
+use iolite_model::{ErrorCause, ErrorOrigin, RunId};
+use rusqlite::{ErrorCode, ffi};
 
 /// Why the results database could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +100,15 @@ pub enum Error {
         /// The database.
         path: PathBuf,
     },
+    /// The log beside the file was cut short, or another took its name, while it was in use.
+    #[error(
+        "{path} was cut short, deleted or replaced while in use: results that were only there are lost, and no more are stored; do not \
+         touch the files beside a results database while iolite is running"
+    )]
+    LogLost {
+        /// The log.
+        path: PathBuf,
+    },
     /// There is no such run.
     #[error(
         "{path} has no run {run}: see `iolite results list`, or specify another file with --results FILE"
@@ -178,9 +187,7 @@ pub enum Error {
         source: serde_json::Error,
     },
     /// The thread that stores could not be started.
-    #[error(
-        "the thread that stores results could not be started: {source}; raise the limit of processes (ulimit -u)"
-    )]
+    #[error("the thread that stores results could not be started: {source}{}", ErrorCause::advice(.source, ErrorOrigin::Thread))]
     Thread {
         /// The system's answer.
         source: io::Error,
@@ -203,14 +210,32 @@ impl Error {
             Some(ErrorCode::SystemIoFailure) if is_full(&path) => {
                 Error::Sql { doing, path, cause: ErrorCause::ResultsFull, source }
             }
+            Some(ErrorCode::SystemIoFailure) if is_of_index(&source) => {
+                Error::Sql { doing, path, cause: ErrorCause::ResultsIndex, source }
+            }
             code => Error::Sql { doing, path, cause: cause(code), source },
         }
+    }
+
+    /// Whether a transfer failed, or the memory that SQLite shares with others beside the database.
+    pub(crate) fn is_of_input_or_output(&self) -> bool {
+        matches!(self, Error::Sql { source, .. } if source.sqlite_error_code() == Some(ErrorCode::SystemIoFailure))
+    }
+
+    /// Whether a row is there already.
+    pub(crate) fn is_contradiction(&self) -> bool {
+        matches!(self, Error::Sql { cause: ErrorCause::ResultsContradiction, .. })
     }
 
     /// Whether SQLite could not open a file.
     pub(crate) fn is_cannot_open(&self) -> bool {
         matches!(self, Error::Sql { source, .. } if source.sqlite_error_code() == Some(ErrorCode::CannotOpen))
     }
+}
+
+/// Whether SQLite could not use the index of its log, which all users of a database map from its -shm file.
+fn is_of_index(source: &rusqlite::Error) -> bool {
+    source.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMMAP)
 }
 
 /// Whether the file system of a database has too little space for SQLite's -shm file.

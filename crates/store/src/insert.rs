@@ -12,7 +12,7 @@ use crate::process;
 use crate::rows::{Failure, Outcome, Row, cells, columns, integer, json};
 
 /// Writes the events of one run after the other; knows which run it is in.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Recording {
     run: Option<RunId>,
     /// Number of the next event within the run.

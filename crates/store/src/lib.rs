@@ -8,6 +8,7 @@ mod copy;
 mod database;
 mod error;
 mod insert;
+mod log;
 mod phases;
 mod place;
 mod process;

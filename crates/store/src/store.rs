@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use iolite_model::{Ending, Fitness, Nanos, RunId};
-use rusqlite::{Connection, ErrorCode, Transaction, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, params};
 
 use crate::error::Error;
 use crate::process::Measuring;
@@ -68,7 +68,7 @@ impl Store {
                 .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
         }
         let sql = |source| Error::sql("opening", path, source);
-        let mut connection = Connection::open(path).map_err(sql)?;
+        let mut connection = iolite_db::sqlite::open_guarded(path, OpenFlags::default()).map_err(sql)?;
         connection.busy_timeout(patience).map_err(sql)?;
         schema::check(&connection, path)?;
         configure(&connection, patience).map_err(sql)?;

@@ -96,7 +96,7 @@ impl Store {
 /// Opens the results database at `path`, under a name for SQLite, to read.
 fn read_only(path: &Path, name: &Path, flags: OpenFlags) -> Result<Connection, Error> {
     let sql = |source| Error::sql("opening", path, source);
-    let connection = Connection::open_with_flags(name, flags).map_err(sql)?;
+    let connection = iolite_db::sqlite::open_guarded(name, flags).map_err(sql)?;
     connection.busy_timeout(PATIENCE).map_err(sql)?;
     if schema::check(&connection, path)? {
         Ok(connection)

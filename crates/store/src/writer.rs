@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use iolite_model::{Event, Sink};
-use rusqlite::TransactionBehavior;
+use rusqlite::Connection;
 
 use crate::error::Error;
 use crate::insert::Recording;
+use crate::log::Log;
 use crate::rows::Failure;
 use crate::store::Store;
 
@@ -133,9 +134,13 @@ impl Drop for Writer {
 struct Recorder<'a> {
     store: Store,
     path: PathBuf,
+    patience: Duration,
     /// Device and inode of the opened file: SQLite goes on writing to a deleted file without a word.
     file: (u64, u64),
+    log: Log,
     recording: Recording,
+    /// A commit was begun.
+    committing: bool,
     dropped: &'a AtomicU64,
 }
 
@@ -143,46 +148,87 @@ impl Recorder<'_> {
     fn open(path: PathBuf, patience: Duration, dropped: &AtomicU64) -> Result<Recorder<'_>, Error> {
         let store = Store::open_within(&path, patience)?;
         let file = identity(&path).map_err(|_| Error::Deleted { path: path.clone() })?;
-        Ok(Recorder { store, path, file, recording: Recording::default(), dropped })
+        let log = Log::beside(&path);
+        let recording = Recording::default();
+        Ok(Recorder { store, path, patience, file, log, recording, committing: false, dropped })
     }
 
     fn record(mut self, receiver: &Receiver<Event>) -> Result<(), Error> {
         while let Ok(first) = receiver.recv() {
-            let mut taken = 1;
-            let outcome = self.still_there().and_then(|()| self.batch(&first, receiver, &mut taken));
+            let mut batch = vec![first];
+            let outcome = self.still_there().and_then(|()| self.batch(&mut batch, receiver));
             if outcome.is_err() {
-                self.dropped.fetch_add(taken, Ordering::Relaxed);
+                self.dropped.fetch_add(batch.len() as u64, Ordering::Relaxed);
             }
             outcome?;
         }
         self.still_there()
     }
 
-    /// Writes `first` and all that wait behind it in one transaction; counts them in `taken`.
-    fn batch(&mut self, first: &Event, receiver: &Receiver<Event>, taken: &mut u64) -> Result<(), Error> {
+    /// Writes a batch and all that wait behind it, which become part of it: once more by a new connection, where a transfer failed.
+    /// Then the memory that SQLite shares with others (the -shm file) may have been lost, which it creates anew from its log.
+    fn batch(&mut self, batch: &mut Vec<Event>, receiver: &Receiver<Event>) -> Result<(), Error> {
+        let before = self.recording.clone();
+        if let Err(error) = self.fill(batch, receiver).and_then(|()| self.commit()) {
+            if !error.is_of_input_or_output() {
+                return Err(error);
+            }
+            let written = std::mem::replace(&mut self.recording, before);
+            let was_committing = self.committing;
+            self.reopen()?;
+            match self.fill(batch, receiver).and_then(|()| self.commit()) {
+                // It was in the log when the commit failed for what follows that: all of its rows are there.
+                Err(error) if was_committing && error.is_contradiction() => {
+                    self.reopen()?;
+                    self.recording = written;
+                }
+                outcome => outcome?,
+            }
+        }
+        self.log.note();
+        Ok(())
+    }
+
+    /// Begins a transaction, and writes a batch and what waits behind it.
+    fn fill(&mut self, batch: &mut Vec<Event>, receiver: &Receiver<Event>) -> Result<(), Error> {
         let sql = |source| Error::sql("storing", &self.path, source);
-        let connection = &mut self.store.connection;
-        let transaction =
-            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
+        let connection = &self.store.connection;
+        self.committing = false;
+        connection.execute_batch("BEGIN IMMEDIATE").map_err(sql)?;
         let since = Instant::now();
-        let mut write = |event: &Event| match self.recording.write(&transaction, event) {
+        let mut write = |event: &Event| match self.recording.write(connection, event) {
             Ok(()) => Ok(()),
             Err(Failure::Sql(source)) => Err(sql(source)),
             Err(Failure::Other(error)) => Err(error),
         };
-        write(first)?;
+        batch.iter().try_for_each(&mut write)?;
         while since.elapsed() < COMMIT_AFTER
             && let Ok(event) = receiver.try_recv()
         {
-            *taken += 1;
-            write(&event)?;
+            let outcome = write(&event);
+            batch.push(event);
+            outcome?;
         }
-        transaction.commit().map_err(sql)
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), Error> {
+        self.committing = true;
+        let done = self.store.connection.execute_batch("COMMIT");
+        done.map_err(|source| Error::sql("storing", &self.path, source))
+    }
+
+    /// Opens the database anew. The old connection is closed before: within a process, all share what one of them has mapped.
+    fn reopen(&mut self) -> Result<(), Error> {
+        let nothing = Connection::open_in_memory().map_err(|e| Error::sql("opening", &self.path, e))?;
+        drop(std::mem::replace(&mut self.store.connection, nothing));
+        self.store = Store::open_within(&self.path, self.patience)?;
+        Ok(())
     }
 
     fn still_there(&self) -> Result<(), Error> {
         match identity(&self.path) {
-            Ok(file) if file == self.file => Ok(()),
+            Ok(file) if file == self.file => self.log.is_whole(&self.store),
             _ => Err(Error::Deleted { path: self.path.clone() }),
         }
     }

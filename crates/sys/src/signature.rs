@@ -61,7 +61,11 @@ const FROM_START: &[(u64, &[u8], &str)] = &[
     (0, b"dmvdo001", "a VDO volume"),
     (4086, b"SWAPSPACE2", "swap space"),
     (4086, b"SWAP-SPACE", "swap space"),
-    (65526, b"SWAPSPACE2", "swap space"),
+    // At the end of the first page, of the sizes that aarch64 and POWER have, too.
+    (8182, b"SWAPSPACE2", "swap space"),
+    (16_374, b"SWAPSPACE2", "swap space"),
+    (32_758, b"SWAPSPACE2", "swap space"),
+    (65_526, b"SWAPSPACE2", "swap space"),
     (0, b"bluestore block device", "a Ceph BlueStore device"),
     (32, b"ORCLDISK", "an Oracle ASM disk"),
     (512, b"EFI PART", "a GPT partition table"),

@@ -1,5 +1,9 @@
 //! Why a group of workers did not run.
 
+use std::io;
+
+use iolite_model::{ErrorCause, ErrorOrigin};
+
 /// An error of the work itself, of whatever type its room has.
 pub type WorkError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -7,8 +11,11 @@ pub type WorkError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 pub enum WorkersError {
     /// A thread or process could not be started.
-    #[error("a worker could not be run: {0}; the limit on threads (ulimit -u) may be reached")]
-    Start(String),
+    #[error("a worker could not be started: {}{}", .0, ErrorCause::advice(.0, ErrorOrigin::Thread))]
+    Start(io::Error),
+    /// A worker could not do its work.
+    #[error("a worker could not be run: {0}")]
+    Failed(String),
     /// A worker has ended without a word.
     #[error(
         "worker {worker} died before it became ready to begin: the system may have ended it for want of memory (see the \

@@ -101,7 +101,7 @@ where
             // The conductor may have given up on this worker; then nobody listens.
             let _ = farewell.1.send((worker, message));
         });
-        spawned.map(drop).map_err(|error| WorkersError::Start(error.to_string()))
+        spawned.map(drop).map_err(WorkersError::Start)
     }
 
     fn receive(&mut self, patience: Duration) -> Option<(usize, WorkerMessage)> {

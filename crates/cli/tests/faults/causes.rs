@@ -98,6 +98,29 @@ fn what_is_full_or_read_only_is_named_with_its_remedy() {
 }
 
 #[test]
+fn a_setting_that_only_root_may_change_is_named_with_its_remedy() {
+    if !is_root() {
+        return skip("only root can be another user").unwrap_or(());
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let program = directory.path().join("iolite");
+    fs::copy(crate::common::IOLITE, &program).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+    command
+        .args(["study", "readahead"])
+        .arg(directory.path())
+        .arg("--results")
+        .arg(directory.path().join("r.db"));
+    let output = command.output().unwrap();
+    if stderr(&output).contains("is not on a block device") {
+        return skip("the test's directory is on no device with a read-ahead").unwrap_or(());
+    }
+    is_remedied(ErrorCause::SettingNotPermitted, &mut command);
+}
+
+#[test]
 fn what_another_user_owns_is_named_with_its_remedy() {
     if !is_root() {
         return skip("another user's files need root to be created").unwrap_or(());

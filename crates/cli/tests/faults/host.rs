@@ -45,21 +45,29 @@ fn a_limit_on_open_files_is_an_error_with_its_remedy() {
     produced(ErrorCause::OpenFiles, &text);
 }
 
-/// Refuses io_uring_setup with EPERM as a container's seccomp profile does, then runs what follows.
-const NO_RING: &str = "\
-my $prctl = `uname -m` =~ /aarch64/ ? 167 : 157;
-my $filter = join '', map { pack 'SCCL', @$_ } [0x20,0,0,0], [0x15,0,1,425], [0x06,0,0,0x50001], [0x06,0,0,0x7fff0000];
-my $program = pack 'S x6 P', 4, $filter;
-syscall($prctl, 38, 1, 0, 0, 0) == 0 && syscall($prctl, 22, 2, $program) == 0 or exit 127;
-exec @ARGV;
-";
+/// A program of Perl that has a system call refused with an error, as a container's seccomp profile does, and runs what follows. The
+/// call's numbers are those of x86-64 and of aarch64.
+fn without(call: [u32; 2], error: u32) -> String {
+    format!(
+        "my $arm = `uname -m` =~ /aarch64/; my ($prctl, $call) = $arm ? (167, {1}) : (157, {0});
+         my $filter = join '', map {{ pack 'SCCL', @$_ }}
+             [0x20,0,0,0], [0x15,0,1,$call], [0x06,0,0,0x50000+{error}], [0x06,0,0,0x7fff0000];
+         my $program = pack 'S x6 P', 4, $filter;
+         syscall($prctl, 38, 1, 0, 0, 0) == 0 && syscall($prctl, 22, 2, $program) == 0 or exit 127;
+         exec @ARGV;",
+        call[0], call[1]
+    )
+}
+
+const EPERM: u32 = 1;
+const ENOSYS: u32 = 38;
 
 #[test]
 fn without_io_uring_the_remedy_names_what_disables_it() {
     let place = TestDirectory::new();
     let text = writes("stop.operations = 100").replace("'sync'", "{ io-uring = {} }");
-    let command = run(&place, &text);
-    let Some(output) = within(&["perl", "-e", NO_RING, "--"], &command) else { return };
+    let (command, no_ring) = (run(&place, &text), without([425, 425], EPERM));
+    let Some(output) = within(&["perl", "-e", &no_ring, "--"], &command) else { return };
     injected("system call filters", 1);
     ended_by_itself(&output);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
@@ -67,10 +75,84 @@ fn without_io_uring_the_remedy_names_what_disables_it() {
     produced(ErrorCause::RingDisabled, &text);
     // What chooses its back end itself takes another one, and reports it.
     let check = place.check(&place.data(), &["--budget-time", "10s", "--budget-space", "64M", "--json"]);
-    let Some(output) = within(&["perl", "-e", NO_RING, "--"], &check) else { return };
+    let Some(output) = within(&["perl", "-e", &no_ring, "--"], &check) else { return };
     ended_by_itself(&output);
     let warned = json(&output)["warnings"].to_string();
     assert!(warned.contains("io_uring"), "{warned}");
+}
+
+#[test]
+fn without_libaio_and_with_too_few_of_its_requests_there_is_a_remedy() {
+    let place = TestDirectory::new();
+    let text = writes("direct = true\nstop.operations = 100").replace("'sync'", "'libaio'");
+    for error in [EPERM, ENOSYS] {
+        let program = without([206, 0], error);
+        let Some(output) = within(&["perl", "-e", &program, "--"], &run(&place, &text)) else { return };
+        injected("system call filters", 1);
+        ended_by_itself(&output);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        produced(ErrorCause::NoAio, &(stderr(&output) + &String::from_utf8_lossy(&output.stdout)));
+    }
+    // io_setup(2) refuses at once what is more than the host has.
+    let max: u64 = fs::read_to_string("/proc/sys/fs/aio-max-nr").unwrap().trim().parse().unwrap();
+    if max > 200_000 {
+        return skip(&format!("{max} requests (fs.aio-max-nr) would take too much memory")).unwrap_or(());
+    }
+    let deep = text.replace("direct = true", &format!("direct = true\nconcurrency = {}", max + 1));
+    let output = run(&place, &deep).output().unwrap();
+    injected("system calls refused for want of requests", 1);
+    ended_by_itself(&output);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    produced(ErrorCause::AioRequests, &(stderr(&output) + &String::from_utf8_lossy(&output.stdout)));
+}
+
+#[test]
+fn a_limit_on_threads_is_an_error_with_its_remedy() {
+    if !is_root() {
+        return skip("threads are limited by user: only root can be another").unwrap_or(());
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let program = directory.path().join("iolite");
+    fs::copy(IOLITE, &program).unwrap();
+    let job = directory.path().join("job.toml");
+    fs::write(
+        &job,
+        "[[tasks]]\n[tasks.io]\nname = 'many'\nworkers = 64\nconcurrency = 64\nstop.operations = 1000\n",
+    )
+    .unwrap();
+    // A user who has no other processes.
+    let limited = ["setpriv", "--reuid=64999", "--regid=64999", "--clear-groups", "prlimit"];
+    for threads in ["16", "1"] {
+        let mut command = Command::new(&program);
+        command.arg("run").arg(&job).arg("--directory").arg(directory.path());
+        command.arg("--results").arg(directory.path().join("results.db")).arg("--quiet");
+        let limit = format!("--nproc={threads}:{threads}");
+        let Some(output) = within(&[&limited[..], &[limit.as_str()]].concat(), &command) else { return };
+        injected("limits on threads", 1);
+        ended_by_itself(&output);
+        let text = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+        assert_ne!(output.status.code(), Some(0), "{text}");
+        produced(ErrorCause::Threads, &text);
+    }
+}
+
+#[test]
+fn memory_that_may_not_be_locked_is_an_error_with_its_remedy() {
+    if !is_root() {
+        return skip("root is not bound by the limit, and only root can give up being it").unwrap_or(());
+    }
+    let place = TestDirectory::new();
+    let mut command = Command::new(IOLITE);
+    command.args(["fio", "--name=x", "--ioengine=null", "--rw=read", "--size=1m", "--lockmem=64m"]);
+    // Without the right to lock what one likes (CAP_IPC_LOCK), root is bound like others.
+    let limited =
+        ["setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock", "prlimit", "--memlock=65536:65536"];
+    let Some(output) = within(&limited, command.current_dir(place.data())) else { return };
+    injected("limits on locked memory", 1);
+    ended_by_itself(&output);
+    assert_ne!(output.status.code(), Some(0));
+    produced(ErrorCause::LockedMemory, &(stderr(&output) + &String::from_utf8_lossy(&output.stdout)));
 }
 
 #[test]

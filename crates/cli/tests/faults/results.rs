@@ -67,6 +67,42 @@ fn results_that_are_damaged_or_read_only_are_an_error_before_anything_is_measure
     }
 }
 
+/// A run beside whose results `command` is executed on one of their files.
+fn beside_results(command: &[&str], suffix: &str) -> (TestDirectory, Output) {
+    let place = TestDirectory::new();
+    let mut running = run(&place, &writes("stop.runtime = '3s'"));
+    let mut child = running.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    place.wait_for_intervals(&mut child, 5);
+    let mut file = place.results().into_os_string();
+    file.push(suffix);
+    let mut other = std::process::Command::new(command[0]);
+    assert!(other.args(&command[1..]).arg(file).status().unwrap().success());
+    injected("results cut short", 1);
+    let output = child.wait_with_output().unwrap();
+    ended_by_itself(&output);
+    assert_eq!(json(&output)["ending"]["kind"], "completed", "{}", stderr(&output));
+    (place, output)
+}
+
+#[test]
+fn an_index_of_the_results_that_is_cut_short_in_mid_run_loses_nothing() {
+    let (place, output) = beside_results(&["truncate", "-s", "0"], "-shm");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let printed = json(&output)["phases"][0]["series"].as_array().unwrap().len() as i64;
+    nothing_is_lost(&place, printed.min(50));
+    assert_eq!(place.ask::<String>("SELECT ending FROM run"), "completed");
+}
+
+#[test]
+fn a_log_of_the_results_that_is_cut_short_in_mid_run_is_a_warning_and_damages_nothing() {
+    for command in [&["truncate", "-s", "0"][..], &["rm"]] {
+        let (place, output) = beside_results(command, "-wal");
+        let warnings = json(&output)["warnings"].to_string();
+        assert!(warnings.contains("cut short, deleted or replaced while in use"), "{command:?}: {warnings}");
+        assert_eq!(place.ask::<String>("PRAGMA integrity_check"), "ok");
+    }
+}
+
 #[test]
 fn results_on_a_full_or_read_only_file_system_do_not_end_a_run() {
     let place = TestDirectory::new();

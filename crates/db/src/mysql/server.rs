@@ -159,7 +159,7 @@ pub fn stop(directory: &Path) -> Result<()> {
 
 const LACKING: Error = Error::Build {
     what: "start a private MariaDB: its programs mariadbd and mariadb-install-db are not installed",
-    remedy: "install the package mariadb-server, or name a server that runs by its URL",
+    remedy: ErrorCause::PrivateMariadbMissing,
 };
 
 /// Whom the server runs as when we are root, as which it refuses to run.

@@ -134,7 +134,7 @@ impl Programs {
     fn find() -> Result<Programs> {
         let missing = Error::Build {
             what: "start a PostgreSQL server: initdb and pg_ctl are missing on this host",
-            remedy: "install them (package postgresql), or put their directory into PATH",
+            remedy: ErrorCause::PrivatePostgresMissing,
         };
         let directory =
             candidates().into_iter().find(|bin| bin.join("initdb").exists() && bin.join("pg_ctl").exists());

@@ -196,6 +196,16 @@ pub fn open(path: &Path, flags: OpenFlags, vfs: &CStr) -> Result<Connection> {
     Ok(open_counted(path, flags, vfs)?.connection)
 }
 
+/// Opens a database of another purpose than to be measured, through the page cache, where the loss of a page of the index of its log
+/// (its `-shm` file was cut short, or cannot be read) is an I/O error of this connection.
+///
+/// # Errors
+/// SQLite's.
+pub fn open_guarded(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    vfs::register().map_err(ffi_error)?;
+    Connection::open_with_flags_and_vfs(path, flags, vfs::CACHED)
+}
+
 fn open_counted(path: &Path, flags: OpenFlags, vfs: &CStr) -> Result<Open> {
     vfs::register().map_err(|code| engine("register a VFS for", path, ffi_error(code)))?;
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;

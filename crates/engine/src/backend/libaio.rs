@@ -34,20 +34,10 @@ impl Libaio {
     /// A back end over the files with `depth` slots of this size.
     ///
     /// # Errors
-    /// The kernel is built without asynchronous I/O, or /proc/sys/fs/aio-max-nr is used up: said with its remedy.
+    /// As io_setup(2): the kernel has no asynchronous I/O, or /proc/sys/fs/aio-max-nr is used up.
     pub fn new(files: impl Into<Files>, depth: u32, block: usize) -> io::Result<Libaio> {
         let medium = Medium::of(files.into());
-        let aio = Aio::new(&medium.files.handles(), depth as usize, block).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => io::Error::new(
-                error.kind(),
-                "the system's limit on asynchronous operations is reached: raise it (sysctl fs.aio-max-nr)",
-            ),
-            io::ErrorKind::Unsupported => io::Error::new(
-                error.kind(),
-                "the kernel is built without CONFIG_AIO: use the back end io-uring or threads",
-            ),
-            _ => error,
-        })?;
+        let aio = Aio::new(&medium.files.handles(), depth as usize, block)?;
         Ok(Libaio { aio, medium, handover: Handover::adapting(EAGER) })
     }
 }

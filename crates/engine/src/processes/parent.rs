@@ -153,7 +153,7 @@ impl Processes {
 
 impl Transport for Processes {
     fn start(&mut self, worker: usize) -> Result<(), WorkersError> {
-        self.spawn(worker).map_err(|error| WorkersError::Start(error.to_string()))
+        self.spawn(worker).map_err(WorkersError::Start)
     }
 
     fn receive(&mut self, patience: Duration) -> Option<(usize, WorkerMessage)> {

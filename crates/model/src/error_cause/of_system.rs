@@ -16,6 +16,14 @@ pub enum ErrorOrigin<'a> {
     Direct(&'a Path),
     /// The start of a back end.
     Backend(&'a BackendKind),
+    /// A report, reset or finish of a device's zones.
+    Zones,
+    /// A setting of a device in /sys.
+    Setting,
+    /// The start of a thread or process.
+    Thread,
+    /// Locking memory.
+    Lock,
     /// A call on something that is open.
     Call,
 }
@@ -43,6 +51,23 @@ impl ErrorCause {
             (io::ErrorKind::PermissionDenied, ErrorOrigin::Path(_) | ErrorOrigin::Direct(_)) => {
                 Some(ErrorCause::NotPermitted)
             }
+            (io::ErrorKind::WouldBlock, ErrorOrigin::Thread | ErrorOrigin::Backend(BackendKind::Threads)) => {
+                Some(ErrorCause::Threads)
+            }
+            (io::ErrorKind::WouldBlock, ErrorOrigin::Backend(BackendKind::Libaio)) => {
+                Some(ErrorCause::AioRequests)
+            }
+            (
+                io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported,
+                ErrorOrigin::Backend(BackendKind::Libaio),
+            ) => Some(ErrorCause::NoAio),
+            (io::ErrorKind::OutOfMemory | io::ErrorKind::PermissionDenied, ErrorOrigin::Lock) => {
+                Some(ErrorCause::LockedMemory)
+            }
+            (io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem, ErrorOrigin::Setting) => {
+                Some(ErrorCause::SettingNotPermitted)
+            }
+            (io::ErrorKind::PermissionDenied, ErrorOrigin::Zones) => Some(ErrorCause::ZonesNotPermitted),
             (io::ErrorKind::NotFound, ErrorOrigin::Path(_) | ErrorOrigin::Direct(_)) => {
                 Some(ErrorCause::Missing)
             }
@@ -51,6 +76,7 @@ impl ErrorCause {
             (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => Some(ErrorCause::Full),
             (io::ErrorKind::ResourceBusy | io::ErrorKind::ExecutableFileBusy, _) => Some(ErrorCause::InUse),
             (io::ErrorKind::OutOfMemory, _) => Some(ErrorCause::Memory),
+            (_, ErrorOrigin::Zones) => Some(ErrorCause::ZonesUnsupported),
             _ => None,
         }
     }
@@ -96,6 +122,17 @@ mod tests {
             (24, ErrorOrigin::Path(file), ErrorCause::OpenFiles),
             (12, ErrorOrigin::Backend(&ring), ErrorCause::Memory),
             (5, ErrorOrigin::Path(file), ErrorCause::Device),
+            (13, ErrorOrigin::Setting, ErrorCause::SettingNotPermitted),
+            (30, ErrorOrigin::Setting, ErrorCause::SettingNotPermitted),
+            (11, ErrorOrigin::Thread, ErrorCause::Threads),
+            (11, ErrorOrigin::Backend(&BackendKind::Threads), ErrorCause::Threads),
+            (11, ErrorOrigin::Backend(&BackendKind::Libaio), ErrorCause::AioRequests),
+            (38, ErrorOrigin::Backend(&BackendKind::Libaio), ErrorCause::NoAio),
+            (12, ErrorOrigin::Lock, ErrorCause::LockedMemory),
+            (1, ErrorOrigin::Lock, ErrorCause::LockedMemory),
+            (13, ErrorOrigin::Zones, ErrorCause::ZonesNotPermitted),
+            (25, ErrorOrigin::Zones, ErrorCause::ZonesUnsupported),
+            (5, ErrorOrigin::Zones, ErrorCause::Device),
             (5, ErrorOrigin::Call, ErrorCause::Device),
             (28, ErrorOrigin::Call, ErrorCause::Full),
         ] {

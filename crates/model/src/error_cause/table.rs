@@ -70,6 +70,22 @@ causes! {
         OpenFiles "too many files are open" => "use fewer files, or raise the limit on open ones (ulimit -n)",
         Memory "memory, or memory that may be locked, is used up" =>
             "use fewer or smaller buffers, or raise the limit on locked memory (ulimit -l)",
+        SettingNotPermitted "this user may not change a setting of a device" =>
+            "only root may change it (sudo), and in a container /sys must be writable",
+        LockedMemory "memory may not be locked, or not so much of it" =>
+            "lock less, or raise the limit of locked memory (ulimit -l)",
+        Threads "there may be no more threads or processes" =>
+            "raise the limit on processes (ulimit -u; pids.max of a container or service), or use fewer workers",
+        AioRequests "the asynchronous requests of this host are used up" =>
+            "raise the sysctl fs.aio-max-nr, or use a smaller queue depth, fewer workers or another back end",
+        NoAio "the kernel, or a container's filter of system calls, has no asynchronous I/O" =>
+            "the kernel is built without CONFIG_AIO, or a container's seccomp profile refuses io_setup(2): use another back end \
+             (io-uring, threads)",
+        ZonesNotPermitted "this user may not report, reset or finish the zones of a device" =>
+            "run as root: resets need write access to the device, and before Linux 5.15 its zones are shown to root only",
+        ZonesUnsupported "the kernel or the device does not report, reset or finish zones" =>
+            "the kernel must support zoned block devices (CONFIG_BLK_DEV_ZONED), and the device do so itself: see `blkzone report \
+             DEVICE`",
         Device "the device failed" => "the storage failed: look at the kernel log (dmesg)",
     }
     Operations "Operations of a job" {
@@ -94,6 +110,9 @@ causes! {
             "the place is missing, a directory, forbidden or read-only: check the path or use --results FILE elsewhere",
         ResultsStorage "the storage beneath it fails" =>
             "the storage beneath it fails: see the kernel log (dmesg) and use --results FILE elsewhere",
+        ResultsIndex "its -shm file was cut short, or cannot be read" =>
+            "the -shm file beside it was cut short, or its storage fails (see the kernel log, dmesg): leave that file alone, end the \
+             programs that use the database, and try again",
         ResultsDamaged "it is damaged" =>
             "it is damaged: try `sqlite3 FILE .recover`, and use --results FILE elsewhere meanwhile",
         ResultsContradiction "what is to be stored contradicts what is stored" =>
@@ -139,6 +158,14 @@ causes! {
         LongPath "the path of a directory is too long, for a socket or for GT.M" => "choose a directory with a shorter path",
         ContentsChanged "what iolite created there was changed" =>
             "its contents were changed since they were created: purge the database and create it again",
+        ClientNotBuilt "iolite was built without the client of the database" =>
+            "build iolite with its default features, or with this one (cargo build --features postgres, or mysql)",
+        OwnBuffersOnly "blocks of a database can only be read in one way" => "leave out --through-buffers",
+        NoWaitEvents "a database does not show what its sessions wait for" =>
+            "only PostgreSQL, MariaDB and MySQL show that: leave out --waits",
+        NoTprocC "TPROC-C does not run in a database" => "use SQLite, PostgreSQL or MariaDB",
+        OneWriter "a database has one writer at a time" =>
+            "its writers wait for each other, and for no page: use PostgreSQL or MariaDB",
         LocksHeld "transactions of TPROC-C get no lock, again and again" =>
             "look for another session that holds locks (iolite waits watch), or use fewer virtual users",
     }
@@ -170,6 +197,14 @@ causes! {
             "upgrade the server, or measure another one: sets are done in procedures that commit",
         PgNotInstalled "an extension is not installed" =>
             "install the server's contributed extensions (package postgresql-contrib) or ask its administrator for them",
+        PgNotDurable "the server does not sync what it commits" =>
+            "turn fsync on (ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();), or measure the server as it is with --durability \
+             as-configured",
+        PgPrewarmMissing "the extension that reads past the buffers is not there" =>
+            "let a superuser create it (CREATE EXTENSION pg_prewarm; from the package postgresql-contrib)",
+        PgInspectMissing "the extension that reads through the buffers is not there" =>
+            "let a superuser create it (CREATE EXTENSION pageinspect; from the package postgresql-contrib), and connect as one, or \
+             read past the buffers",
         PgPrewarm "this role may not create the extension pg_prewarm" =>
             "let a superuser do it once in this database: CREATE EXTENSION pg_prewarm",
         PgInspect "this role may not read pages through the buffers" =>
@@ -208,6 +243,21 @@ causes! {
         MyOption "an option of the server forbids it" =>
             "an option of the server forbids this, or InnoDB is switched off there: change the option, or use another server",
         MyReadOnly "the server is read-only" => "the server is read-only (read_only): use another server",
+        MyNotDurable "commits are not synced" =>
+            "execute SET GLOBAL innodb_flush_log_at_trx_commit = 1 there, or measure the server as it is with --durability \
+             as-configured",
+        MyNeverSynced "nothing is synced" =>
+            "start it with another innodb_flush_method than nosync, or measure the server as it is with --durability as-configured",
+        MyBinaryLogNotSynced "the binary log is not synced" =>
+            "execute SET GLOBAL sync_binlog = 1 there, or measure the server as it is with --durability as-configured",
+        MyNotRelaxed "commits of single sessions cannot be less durable than those of others" =>
+            "execute SET GLOBAL innodb_flush_log_at_trx_commit = 2 on the server if this is acceptable, or measure with full \
+             durability",
+        MyClockStands "SYSDATE() stands still during a statement" =>
+            "start the server without sysdate-is-now, or let this program do the timing (--client-timed)",
+        MyNoCopy "a database cannot be copied within the server" =>
+            "MariaDB and MySQL have no templates; restore the same start from a snapshot of the server's files (stop it, snapshot the \
+             file system or the volume, start it), or build again with the same --seed",
         MyTooOld "the server is too old" =>
             "upgrade the server, or let `iolite db start mariadb DIR` start a private one",
         MyPacket "a message is larger than the server accepts" => "raise the server's max_allowed_packet",
@@ -229,6 +279,9 @@ causes! {
         SqliteUnopened "it cannot be opened" => "check its permissions and the limit of open files (ulimit -n)",
         SqliteNotWritable "it may not be written to" => "make the file and its directory writable",
         SqliteStorage "the storage failed" => "the storage failed: see the kernel log (dmesg)",
+        SqliteWithoutPages "SQLite was built without its virtual table of pages" =>
+            "build iolite in its workspace, whose .cargo/config.toml sets LIBSQLITE3_FLAGS=-DSQLITE_ENABLE_DBPAGE_VTAB, or set that \
+             yourself and build again",
         SqliteOther "anything else that SQLite refuses" =>
             "if it happens again, purge the database and create it again",
     }
@@ -244,6 +297,11 @@ causes! {
         GtmUnreaped "processes of GT.M that were killed are not reaped by their parent" =>
             "have their parent reap them, or end it: process 1 of a container has to reap orphans (docker run --init), else \
              restart the container; then try again: the database is recovered at its next use",
+        GtmTimedWithin "operations of GT.M are timed within the database only" =>
+            "it is reached through a pipe to its own process, which would be timed as well: leave --client-timed out, and each \
+             operation is timed within the database",
+        GtmLongTransaction "a transaction has too many sets" =>
+            "specify a shorter --transaction-length: 100000 is short enough",
         GtmTooOld "the installation is too old" =>
             "V6.3-002 is the first with asynchronous I/O and a clock of microseconds: install a newer one, or have $gtm_dist name it",
         GtmNotInstalled "GT.M is not installed" =>
@@ -262,6 +320,12 @@ causes! {
         PrivateNotRunning "no server runs there" => "there is nothing left to stop",
         PrivateLog "the server does not start" =>
             "see the end of its log there (server.log, log), the permissions of all directories above it, and the free space",
+        PrivatePostgresMissing "PostgreSQL is not installed" =>
+            "install the server (package postgresql), or put the directory of initdb and pg_ctl into PATH",
+        PrivateMariadbMissing "MariaDB is not installed" =>
+            "install the package mariadb-server, or name a server that runs by its URL",
+        PrivateBlockSizeFixed "PostgreSQL's blocks have the size that it was compiled with" =>
+            "leave --block-size out: it is compiled into the server (8 KiB in all packages)",
         PrivateBlockSize "its data has blocks of another size" =>
             "leave out --block-size, or choose another directory",
         PrivateNoSuchBlockSize "there are no blocks of that size" => "specify a block size of 4, 8, 16, 32 or 64 KiB",

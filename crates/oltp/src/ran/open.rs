@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use iolite_db::{DatabaseUrl, Error, Result};
+use iolite_model::ErrorCause;
 
 use super::contract::{Adapter, Settings};
 use super::gtm::RanGtm;
@@ -17,7 +18,7 @@ pub fn open(url: &DatabaseUrl, settings: Settings) -> Result<Arc<dyn Adapter>> {
         return Err(Error::Unsupported {
             database: "this database",
             what: "use --through-buffers: it always reads through its own buffers",
-            remedy: "remove --through-buffers",
+            remedy: ErrorCause::OwnBuffersOnly,
         });
     }
     match url {
@@ -26,17 +27,15 @@ pub fn open(url: &DatabaseUrl, settings: Settings) -> Result<Arc<dyn Adapter>> {
         #[cfg(feature = "postgres")]
         DatabaseUrl::Postgres(url) => Ok(Arc::new(super::postgres::RanPostgres::new(url, settings)?)),
         #[cfg(not(feature = "postgres"))]
-        DatabaseUrl::Postgres(_) => Err(Error::Build {
-            what: "open PostgreSQL databases",
-            remedy: "build it with the feature `postgres` (cargo build --features postgres)",
-        }),
+        DatabaseUrl::Postgres(_) => {
+            Err(Error::Build { what: "open PostgreSQL databases", remedy: ErrorCause::ClientNotBuilt })
+        }
         #[cfg(feature = "mysql")]
         DatabaseUrl::Mysql(url) => Ok(Arc::new(super::mysql::RanMysql::new(url, settings)?)),
         #[cfg(not(feature = "mysql"))]
-        DatabaseUrl::Mysql(_) => Err(Error::Build {
-            what: "open MariaDB or MySQL",
-            remedy: "build it with the feature `mysql` (cargo build --features mysql)",
-        }),
+        DatabaseUrl::Mysql(_) => {
+            Err(Error::Build { what: "open MariaDB or MySQL", remedy: ErrorCause::ClientNotBuilt })
+        }
     }
 }
 
@@ -49,7 +48,29 @@ mod tests {
         let settings = Settings { through_buffers: true, ..Settings::default() };
         for url in ["gtm:/x", "mysql://me@host/db", "sqlite:/x"] {
             let refused = open(&DatabaseUrl::parse(url).unwrap(), settings);
-            assert!(matches!(refused, Err(Error::Unsupported { .. })), "{url}");
+            produced(ErrorCause::OwnBuffersOnly, refused.err());
+        }
+    }
+
+    /// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
+    fn produced(cause: ErrorCause, error: Option<Error>) {
+        let text = error.map(|error| error.to_string()).unwrap_or_default();
+        assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+    }
+
+    /// Without the features alone: `cargo test -p iolite-oltp --no-default-features`.
+    #[cfg(not(all(feature = "postgres", feature = "mysql")))]
+    #[test]
+    fn what_was_left_out_of_the_program_has_its_remedy() {
+        let urls = [
+            (cfg!(feature = "postgres"), "postgres://me@host/db"),
+            (cfg!(feature = "mysql"), "mysql://me@host/db"),
+        ];
+        for (_, url) in urls.into_iter().filter(|(built, _)| !built) {
+            let url = DatabaseUrl::parse(url).unwrap();
+            produced(ErrorCause::ClientNotBuilt, open(&url, Settings::default()).err());
+            let durability = iolite_model::Durability::Full;
+            produced(ErrorCause::ClientNotBuilt, crate::tproc_c::open(&url, durability).err());
         }
     }
 }

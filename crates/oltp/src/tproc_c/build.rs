@@ -63,15 +63,20 @@ impl Site<'_> {
         thread::scope(|scope| {
             let (ended, ends) = mpsc::channel();
             for _ in 0..workers {
-                let ended = ended.clone();
-                scope.spawn(move || {
+                let own = ended.clone();
+                let spawned = thread::Builder::new().spawn_scoped(scope, move || {
                     let done = self.worker();
                     if done.is_err() {
                         self.over.store(true, Ordering::Relaxed);
                     }
                     // The receiver lives as long as the scope.
-                    let _ = ended.send(done);
+                    let _ = own.send(done);
                 });
+                if let Err(error) = spawned {
+                    self.over.store(true, Ordering::Relaxed);
+                    let _ = ended.send(Err(Error::thread(error)));
+                    break;
+                }
             }
             drop(ended);
             let mut failure = None;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use iolite_db::{Error, Instance, Result};
-use iolite_model::Bytes;
+use iolite_model::{Bytes, ErrorCause};
 
 use super::input::Transaction;
 use super::layout::Layout;
@@ -176,13 +176,13 @@ pub trait Database: Send + Sync {
             true => Err(Error::Unsupported {
                 database: "this database",
                 what: "spread the rows of warehouses over pages",
-                remedy: "it has one writer at a time, which waits for no page; use PostgreSQL or MariaDB",
+                remedy: ErrorCause::OneWriter,
             }),
         }
     }
 
     /// Why it can't be copied for a run, with what to do instead; `None` where it can.
-    fn why_not_copied(&self) -> Option<&'static str> {
+    fn why_not_copied(&self) -> Option<ErrorCause> {
         None
     }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use iolite_db::Result;
+use iolite_db::{Error, Result};
 use iolite_model::{Nanos, TprocCCounts};
 use iolite_sys::clock::Clock;
 
@@ -49,7 +49,8 @@ impl Counters {
         let mut reader = database.reader()?;
         let before = counts(reader.as_mut(), Nanos(0))?;
         let (released, origin) = mpsc::channel();
-        let thread = thread::spawn(move || watch(reader, before, clock, ramp, end, &origin));
+        let watching = move || watch(reader, before, clock, ramp, end, &origin);
+        let thread = thread::Builder::new().name("counters".into()).spawn(watching).map_err(Error::thread)?;
         Ok(Counters { released, thread })
     }
 

@@ -28,7 +28,7 @@ mod worker;
 use std::sync::Arc;
 
 use iolite_db::{DatabaseUrl, Error, Result};
-use iolite_model::Durability;
+use iolite_model::{Durability, ErrorCause};
 
 pub use build::build;
 pub use chance::{Chance, Constants, last_name};
@@ -55,21 +55,19 @@ pub fn open(url: &DatabaseUrl, durability: Durability) -> Result<Arc<dyn Databas
         #[cfg(feature = "postgres")]
         DatabaseUrl::Postgres(url) => Ok(Arc::new(TprocCPostgres::new(url, durability)?)),
         #[cfg(not(feature = "postgres"))]
-        DatabaseUrl::Postgres(_) => Err(Error::Build {
-            what: "open PostgreSQL databases",
-            remedy: "build it with the feature `postgres` (cargo build --features postgres)",
-        }),
+        DatabaseUrl::Postgres(_) => {
+            Err(Error::Build { what: "open PostgreSQL databases", remedy: ErrorCause::ClientNotBuilt })
+        }
         #[cfg(feature = "mysql")]
         DatabaseUrl::Mysql(url) => Ok(Arc::new(TprocCMysql::new(url, durability)?)),
         #[cfg(not(feature = "mysql"))]
-        DatabaseUrl::Mysql(_) => Err(Error::Build {
-            what: "open MariaDB or MySQL",
-            remedy: "build it with the feature `mysql` (cargo build --features mysql)",
-        }),
+        DatabaseUrl::Mysql(_) => {
+            Err(Error::Build { what: "open MariaDB or MySQL", remedy: ErrorCause::ClientNotBuilt })
+        }
         other => Err(Error::Unsupported {
             database: other.system(),
             what: "run TPROC-C",
-            remedy: "use SQLite, PostgreSQL or MariaDB",
+            remedy: ErrorCause::NoTprocC,
         }),
     }
 }

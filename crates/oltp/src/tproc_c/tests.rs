@@ -307,6 +307,14 @@ fn produced(cause: ErrorCause, error: impl std::fmt::Display) {
 }
 
 #[test]
+fn what_a_database_cannot_do_has_its_remedy() {
+    let gtm = DatabaseUrl::parse("gtm:/nowhere").unwrap();
+    produced(ErrorCause::NoTprocC, open(&gtm, Durability::Full).err().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    produced(ErrorCause::OneWriter, built(directory.path(), 1).spread_warehouses(true).unwrap_err());
+}
+
+#[test]
 fn transactions_that_never_get_a_lock_end_the_run_with_a_remedy() {
     let directory = tempfile::tempdir().unwrap();
     let built = built(directory.path(), 1);

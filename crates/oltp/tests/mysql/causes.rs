@@ -7,8 +7,9 @@ use ::mysql::prelude::Queryable;
 use iolite_db::mysql::connect::Target;
 use iolite_db::mysql::server::Options;
 use iolite_model::{Bytes, ErrorCause};
+use iolite_oltp::ran::Adapter;
 
-use crate::common::{produced, silent};
+use crate::common::{go, produced, silent};
 use crate::harness::Server;
 
 /// What a statement is refused with.
@@ -66,6 +67,14 @@ fn roles(server: &Server) {
     produced(ErrorCause::MyLogin, unconnected(&server.url(server.password(), "wrong")));
     produced(ErrorCause::MyNoDatabase, unconnected(&server.url("/iolite?", "/nowhere?")));
     produced(ErrorCause::NoServer, unconnected(&server.url("/socket", "/nothing")));
+}
+
+#[test]
+fn a_clock_that_stands_still_has_its_remedy() {
+    let more = vec!["--sysdate-is-now".to_owned()];
+    let Some(server) = Server::start(&Options { more, ..Options::default() }) else { return };
+    server.database().setup(Bytes(1 << 20), &mut go).unwrap();
+    produced(ErrorCause::MyClockStands, server.database().within(0).err().unwrap());
 }
 
 #[test]

@@ -71,6 +71,26 @@ fn roles(server: &Server) {
 }
 
 #[test]
+fn extensions_that_are_missing_have_their_remedy() {
+    let Some(server) = Server::start() else { return };
+    server.open().setup(Bytes(1 << 20), &mut go).unwrap();
+    server.psql("DROP EXTENSION pg_prewarm; DROP EXTENSION pageinspect");
+    for (through_buffers, cause) in
+        [(false, ErrorCause::PgPrewarmMissing), (true, ErrorCause::PgInspectMissing)]
+    {
+        let settings = Settings { through_buffers, ..Settings::default() };
+        let database = RanPostgres::new(&server.url, settings).unwrap();
+        let error = database.session(0).and_then(|mut session| session.read_block(3)).unwrap_err();
+        assert!(error.to_string().contains(cause.remedy()), "{cause:?}: {error}");
+        if through_buffers {
+            produced(ErrorCause::PgInspectMissing, error);
+        } else {
+            produced(ErrorCause::PgPrewarmMissing, error);
+        }
+    }
+}
+
+#[test]
 fn ways_to_no_server_have_the_remedy_of_their_cause() {
     let Some(server) = Server::start_in(tempfile::tempdir().unwrap(), true) else { return };
     let host = server.url.rsplit_once('@').unwrap().1.to_owned();

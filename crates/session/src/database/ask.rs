@@ -25,6 +25,7 @@ pub fn answered<T: Send + 'static, E: From<Error> + Send + 'static>(
         Ok(answer) => return answer,
         Err(GaveUp::Interrupted) => Error::from(EngineError::Interrupted),
         Err(GaveUp::Late) => Error::NoResponse { waited: Nanos(ANSWER.as_nanos() as u64) },
+        Err(GaveUp::NoThread) => Error::NoThread,
         Err(GaveUp::Failed) => Error::Bug { what: "the thread that asks the database has failed" },
     };
     Err(why.into())

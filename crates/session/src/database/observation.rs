@@ -137,6 +137,7 @@ impl ServerObservation {
         match session.patiently(ANSWER, move || open(&url, waits)) {
             Ok(opened) => opened.map_err(OpenError::Refused),
             Err(GaveUp::Late) => Err(OpenError::Silent(Nanos(ANSWER.as_nanos() as u64))),
+            Err(GaveUp::NoThread) => Err(OpenError::Refused(Error::NoThread)),
             Err(GaveUp::Failed) => Err(OpenError::ThreadFailed),
             Err(GaveUp::Interrupted) => Err(OpenError::Interrupted),
         }
@@ -188,7 +189,7 @@ fn open(url: &DatabaseUrl, waits: Option<Duration>) -> Result<OpenServer> {
         Err(error) => Err(error.into()),
         Ok(reader) => Ok(reader.and_then(|reader| WaitSampler::start(reader, interval))),
     });
-    let monitor = Monitor::start(instance).ok_or(Error::NoMonitor)?;
+    let monitor = Monitor::start(instance).ok_or(Error::NoThread)?;
     Ok(OpenServer { engine: description.engine, version: description.version, monitor, sampler })
 }
 

@@ -132,6 +132,7 @@ fn settle(
         // The phase that follows sees the interruption by itself.
         Err(GaveUp::Interrupted) => Ok(()),
         Err(GaveUp::Late) => Err(Error::LateCheckpoint),
+        Err(GaveUp::NoThread) => Err(Error::NoThread),
         Err(GaveUp::Failed) => Err(Error::Bug { what: "the checkpoint's thread has failed" }),
     }
 }
@@ -197,6 +198,7 @@ fn create(size: DatabaseSize, session: &mut Session<'_>, limit: Duration) -> Cre
             CreatedDatabase::Without(if late { TOO_SLOW.into() } else { error.to_string() })
         }
         Err(GaveUp::Late) => CreatedDatabase::Without(TOO_SLOW.into()),
+        Err(GaveUp::NoThread) => CreatedDatabase::Without(Error::NoThread.to_string()),
         Err(GaveUp::Failed) => {
             CreatedDatabase::Without("the thread that creates it has failed, which is a bug".into())
         }

@@ -185,6 +185,7 @@ pub(super) fn arrange<T: Send + 'static>(
     match patiently(session.control(), Duration::MAX, work) {
         Ok(done) => Ok(done?),
         Err(GaveUp::Interrupted) => Err(EngineError::Interrupted.into()),
+        Err(GaveUp::NoThread) => Err(Error::NoThread),
         Err(GaveUp::Late | GaveUp::Failed) => {
             Err(Error::Bug { what: "the thread that rebuilds a table has failed" })
         }
@@ -204,6 +205,7 @@ pub(super) fn settle(
     match session.patiently(Duration::MAX, work) {
         Ok(Ok(())) | Err(GaveUp::Interrupted) => {}
         Ok(Err(error)) => session.warn(Warning::NotSettled { reason: error.to_string() }),
+        Err(GaveUp::NoThread) => return Err(Error::NoThread),
         Err(GaveUp::Late | GaveUp::Failed) => {
             return Err(Error::Bug { what: "the thread that prepares the database has failed" });
         }

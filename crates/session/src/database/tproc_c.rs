@@ -194,6 +194,7 @@ impl TprocCSite {
                 session.warn(Warning::LeftOut { what, why });
                 Err(EngineError::Interrupted.into())
             }
+            Err(GaveUp::NoThread) => Err(Error::NoThread),
             Err(GaveUp::Failed) => Err(Error::Bug { what: "the thread that copies the database has failed" }),
         }
     }
@@ -247,6 +248,7 @@ impl Environment<SingleStep<()>> for TprocCSite {
         match session.patiently(Duration::MAX, move || tproc_c::check(database.as_ref())) {
             Ok(checked) => session.conclude(Concluded::of(&checked?)),
             Err(GaveUp::Interrupted) => return Err(EngineError::Interrupted.into()),
+            Err(GaveUp::NoThread) => return Err(Error::NoThread),
             Err(GaveUp::Late | GaveUp::Failed) => {
                 return Err(Error::Bug { what: "the thread that checks the database has failed" });
             }

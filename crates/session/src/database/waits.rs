@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolite_db::{DatabaseUrl, Instance, WAIT_INTERVAL, WaitSampler};
-use iolite_model::{Concluded, Durability, Nanos, Storage, WaitsFound, Warning};
+use iolite_model::{Concluded, Durability, ErrorCause, Nanos, Storage, WaitsFound, Warning};
 use iolite_oltp::tproc_c;
 use iolite_suites::{SingleStep, hot_page_advice};
 
@@ -75,7 +75,7 @@ impl WaitSampling {
                 Ok(None) => Err(iolite_db::Error::Unsupported {
                     database: "this database",
                     what: "report wait events",
-                    remedy: "only PostgreSQL, MariaDB and MySQL can; omit --waits",
+                    remedy: ErrorCause::NoWaitEvents,
                 }),
                 // One that can't be asked now is asked again in the phase, which warns.
                 Ok(Some(_)) | Err(_) => Ok(Some(Duration::from_nanos(interval.0))),

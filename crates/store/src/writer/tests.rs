@@ -189,6 +189,82 @@ fn a_deleted_database_is_reported_once() {
     assert_eq!(reported.lock().unwrap().len(), 1);
 }
 
+/// Cuts a file short, or removes it, in another process: closing it in this one would drop the locks of its connections.
+fn beside(command: &[&str], database: &Path, suffix: &str) {
+    let mut path = database.as_os_str().to_owned();
+    path.push(suffix);
+    assert!(Command::new(command[0]).args(&command[1..]).arg(path).status().unwrap().success());
+}
+
+/// A writer that has stored the first interval of a run, the events that it has got, and those that are still to come.
+fn half_way(path: &Path) -> (Writer, Arc<Mutex<Vec<String>>>, Vec<Event>, usize) {
+    let events = synthetic::database_run("r", 1, 20);
+    let first = synthetic::position_of_first_interval(&events) + 1;
+    let (mut writer, reported) = watched(path);
+    events[..first].iter().for_each(|event| writer.event(event));
+    let stored = || Store::open(path).and_then(|store| store.intervals(&RunId("r".into()), 0));
+    wait_for("the first interval", || stored().is_ok_and(|stored| stored.len() == 1));
+    (writer, reported, events, first)
+}
+
+#[test]
+fn an_index_of_the_log_that_is_cut_short_is_created_again_and_nothing_is_lost() {
+    for size in ["0", "4096"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.db");
+        let (mut writer, reported, events, first) = half_way(&path);
+        beside(&["truncate", "-s", size], &path, "-shm");
+        events[first..].iter().for_each(|event| writer.event(event));
+        writer.finish().unwrap();
+        assert_eq!(*reported.lock().unwrap(), [""; 0]);
+        assert_eq!(Store::open(&path).unwrap().events(&RunId("r".into())).unwrap(), events);
+    }
+}
+
+#[test]
+fn an_index_of_the_log_that_others_of_the_process_still_use_is_reported_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    let (mut writer, reported, events, first) = half_way(&path);
+    let other = Store::open(&path).unwrap();
+    let before = other.intervals(&RunId("r".into()), 0).unwrap();
+    beside(&["truncate", "-s", "0"], &path, "-shm");
+    events[first..].iter().for_each(|event| writer.event(event));
+    produced(ErrorCause::ResultsIndex, writer.finish().unwrap_err());
+    assert_eq!(reported.lock().unwrap().len(), 1);
+    assert!(other.runs().is_err(), "what was read by means of it is not used");
+    drop(other);
+    assert_eq!(Store::open(&path).unwrap().intervals(&RunId("r".into()), 0).unwrap(), before);
+}
+
+#[test]
+fn a_log_that_is_cut_short_or_removed_is_reported_once_and_damages_nothing() {
+    for command in [&["truncate", "-s", "0"][..], &["truncate", "-s", "8000"], &["rm"]] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("results.db");
+        synthetic::write(&path, &synthetic::file_run("before"));
+        let (mut writer, reported, events, first) = half_way(&path);
+        beside(command, &path, "-wal");
+        events[first..].iter().for_each(|event| writer.event(event));
+        assert!(matches!(writer.finish().unwrap_err(), Error::LogLost { .. }), "{command:?}");
+        assert_eq!(reported.lock().unwrap().len(), 1);
+        let store = Store::open(&path).unwrap();
+        assert_eq!(store.ask("PRAGMA integrity_check").unwrap().rows, [["ok"]], "{command:?}");
+        assert_eq!(store.events(&RunId("before".into())).unwrap(), synthetic::file_run("before"));
+    }
+}
+
+#[test]
+fn a_log_that_another_program_has_emptied_into_the_database_is_no_loss() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.db");
+    let (mut writer, _, events, first) = half_way(&path);
+    Store::open(&path).unwrap().compact().unwrap();
+    events[first..].iter().for_each(|event| writer.event(event));
+    writer.finish().unwrap();
+    assert_eq!(Store::open(&path).unwrap().events(&RunId("r".into())).unwrap(), events);
+}
+
 #[test]
 fn events_without_a_run_are_reported_once() {
     let dir = tempfile::tempdir().unwrap();

@@ -38,15 +38,20 @@ pub(super) fn run(gtm: &Gtm, ranges: Vec<Range>, unit: u64, progress: &mut Progr
     let (queue, stop) = (Mutex::new(ranges.into_iter()), AtomicBool::new(false));
     let (send, receive) = mpsc::channel();
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers)
-            .map(|_| {
-                let (send, queue, stop) = (send.clone(), &queue, &stop);
-                let work = move || {
-                    work(gtm, queue, stop, &send).inspect_err(|_| stop.store(true, Ordering::Relaxed))
-                };
-                scope.spawn(work)
-            })
-            .collect();
+        let (mut threads, mut started) = (Vec::new(), Ok(()));
+        for _ in 0..workers {
+            let (send, queue, stop) = (send.clone(), &queue, &stop);
+            let work =
+                move || work(gtm, queue, stop, &send).inspect_err(|_| stop.store(true, Ordering::Relaxed));
+            match std::thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    stop.store(true, Ordering::Relaxed);
+                    started = Err(Error::thread(error));
+                    break;
+                }
+            }
+        }
         drop(send);
         let (mut done, mut cancelled) = (0, progress(0, total * unit).is_break());
         stop.fetch_or(cancelled, Ordering::Relaxed);
@@ -57,6 +62,7 @@ pub(super) fn run(gtm: &Gtm, ranges: Vec<Range>, unit: u64, progress: &mut Progr
                 stop.store(true, Ordering::Relaxed);
             }
         }
+        started?;
         for thread in threads {
             let panicked = || unexpected(gtm, "fill", "a thread of ours ended badly");
             thread.join().unwrap_or_else(|_| Err(panicked()))?;

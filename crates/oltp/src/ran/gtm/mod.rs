@@ -320,8 +320,7 @@ impl Adapter for RanGtm {
         Err(Error::Unsupported {
             database: ENGINE,
             what: "have its operations timed by the client",
-            remedy: "it is reached through a pipe to its own process, which would be timed as well: leave \
-                     --client-timed out, and each operation is timed within the database",
+            remedy: ErrorCause::GtmTimedWithin,
         })
     }
 

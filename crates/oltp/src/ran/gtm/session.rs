@@ -172,7 +172,7 @@ impl Within for GtmSession {
         let lines = wire::lines(&batch.cycles, width).map_err(|_| Error::Unsupported {
             database: ENGINE,
             what: "have a transaction of so many sets",
-            remedy: "a shorter --transaction-length: 100000 is short enough",
+            remedy: ErrorCause::GtmLongTransaction,
         })?;
         let (began, limit) = (Instant::now(), batch.limit.as_duration());
         for line in &lines {

@@ -86,14 +86,19 @@ pub(super) fn run(
     let (sender, events) = channel();
     thread::scope(|scope| {
         for _ in 0..CONNECTIONS.min(jobs.len()) {
-            let (sender, queue, cancelled) = (sender.clone(), &queue, &cancelled);
-            scope.spawn(move || {
-                if let Err(error) = work(context, jobs, logged, queue, cancelled, &sender) {
+            let (own, queue, cancelled) = (sender.clone(), &queue, &cancelled);
+            let spawned = thread::Builder::new().spawn_scoped(scope, move || {
+                if let Err(error) = work(context, jobs, logged, queue, cancelled, &own) {
                     cancelled.store(true, Ordering::Relaxed);
                     // Nobody listens any more only where something failed before.
-                    let _ = sender.send(Event::Failed(error));
+                    let _ = own.send(Event::Failed(error));
                 }
             });
+            if let Err(error) = spawned {
+                cancelled.store(true, Ordering::Relaxed);
+                let _ = sender.send(Event::Failed(Error::thread(error)));
+                break;
+            }
         }
         drop(sender);
         let result = follow(&events, report, finished);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use iolite_db::mysql::Rows;
-use iolite_model::{Bytes, Nanos, OpKind};
+use iolite_model::{Bytes, ErrorCause, Nanos, OpKind};
 use mysql::Statement;
 use mysql::prelude::Queryable;
 
@@ -55,7 +55,7 @@ impl MysqlWithin {
             return Err(Error::Unsupported {
                 database: worker.context.facts.version.engine(),
                 what: "time operations within itself: its SYSDATE() is the time when a statement began",
-                remedy: "start the server without sysdate-is-now, or let this program do the timing (--client-timed)",
+                remedy: ErrorCause::MyClockStands,
             });
         }
         Ok(MysqlWithin { worker, reads: None, sets: None })

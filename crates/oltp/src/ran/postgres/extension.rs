@@ -97,13 +97,12 @@ pub(super) fn reading(
         (None, false) => Err(Error::Unsupported {
             database: "PostgreSQL",
             what: "read blocks past its buffers: the extension pg_prewarm is missing in this database",
-            remedy: "let a superuser create it (CREATE EXTENSION pg_prewarm; from the package postgresql-contrib)",
+            remedy: ErrorCause::PgPrewarmMissing,
         }),
         (None, true) => Err(Error::Unsupported {
             database: "PostgreSQL",
             what: "read blocks through its buffers: the extension pageinspect is missing in this database",
-            remedy: "let a superuser create it (CREATE EXTENSION pageinspect; from the package postgresql-contrib), and \
-                     connect as one, or read past the buffers",
+            remedy: ErrorCause::PgInspectMissing,
         }),
     }
 }

@@ -99,19 +99,26 @@ fn fill(target: &Target, plan: &Plan, progress: &mut Progress<'_>) -> Result<()>
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
-        let workers: Vec<_> = (0..CONNECTIONS.min(plan.last - plan.first + 1))
-            .map(|_| {
-                let sender = sender.clone();
-                let (next, stop) = (&next, &stop);
-                scope.spawn(move || {
-                    let done = work(target, plan, next, stop, &sender);
-                    if done.is_err() {
-                        stop.store(true, Relaxed);
-                    }
-                    done
-                })
-            })
-            .collect();
+        let (mut workers, mut started) = (Vec::new(), Ok(()));
+        for _ in 0..CONNECTIONS.min(plan.last - plan.first + 1) {
+            let sender = sender.clone();
+            let (next, stop) = (&next, &stop);
+            let worker = move || {
+                let done = work(target, plan, next, stop, &sender);
+                if done.is_err() {
+                    stop.store(true, Relaxed);
+                }
+                done
+            };
+            match std::thread::Builder::new().spawn_scoped(scope, worker) {
+                Ok(worker) => workers.push(worker),
+                Err(error) => {
+                    stop.store(true, Relaxed);
+                    started = Err(Error::thread(error));
+                    break;
+                }
+            }
+        }
         drop(sender);
         let mut done = 0;
         for rows in receiver {
@@ -123,7 +130,7 @@ fn fill(target: &Target, plan: &Plan, progress: &mut Progress<'_>) -> Result<()>
         let results = workers
             .into_iter()
             .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        first_cause(results)
+        first_cause(std::iter::once(started).chain(results))
     })
 }
 

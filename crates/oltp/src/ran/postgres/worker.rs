@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use iolite_model::Durability;
+use iolite_model::{Durability, ErrorCause};
 use postgres::Client;
 
 use super::super::contract::Settings;
@@ -199,8 +199,7 @@ impl Worker {
                 return Err(Error::Unsupported {
                     database: "PostgreSQL",
                     what: "make commits durable: fsync is off on this server",
-                    remedy: "set it (ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();), or measure the server as it is with \
-                             --durability as-configured",
+                    remedy: ErrorCause::PgNotDurable,
                 });
             }
             Durability::Full => Some("on"),

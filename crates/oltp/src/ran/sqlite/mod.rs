@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use iolite_db::sqlite::{alone, engine, ffi_error, mark, open, open_unchanged, vfs};
 use iolite_db::{Error, Instance, Result, Sqlite};
-use iolite_model::{Bytes, Durability};
+use iolite_model::{Bytes, Durability, ErrorCause};
 use rusqlite::{Connection, OpenFlags};
 
 use super::contract::{Adapter, Description, NewBlocks, Progress, Session, Settings, Within};
@@ -90,7 +90,7 @@ impl RanSqlite {
             return Err(Error::Unsupported {
                 database: "SQLite",
                 what: "read blocks through buffers that it does not share between sessions",
-                remedy: "remove --through-buffers",
+                remedy: ErrorCause::OwnBuffersOnly,
             });
         }
         Ok(RanSqlite { durability: settings.durability, ..RanSqlite::new(directory) })

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use iolite_model::Bytes;
+use iolite_model::{Bytes, ErrorCause};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, params};
 
@@ -32,6 +32,14 @@ pub(super) struct SqliteSession {
     writer: Option<Connection>,
     synchronous: &'static str,
     noise: Noise,
+}
+
+/// Whether SQLite has its table of pages, as it says itself.
+fn admit(has_dbpage: bool) -> Result<()> {
+    if has_dbpage {
+        return Ok(());
+    }
+    Err(Error::Build { what: "read SQLite's pages by number", remedy: ErrorCause::SqliteWithoutPages })
 }
 
 impl SqliteSession {
@@ -80,13 +88,7 @@ impl SqliteSession {
         let has_dbpage: bool = connection
             .query_row("SELECT sqlite_compileoption_used('ENABLE_DBPAGE_VTAB')", [], |row| row.get(0))
             .map_err(|e| engine("read", &path, e))?;
-        if !has_dbpage {
-            return Err(Error::Build {
-                what: "read SQLite's pages by number",
-                remedy: "build it in its workspace, whose .cargo/config.toml sets \
-                         LIBSQLITE3_FLAGS=-DSQLITE_ENABLE_DBPAGE_VTAB, or set that yourself and build again",
-            });
-        }
+        admit(has_dbpage)?;
         connection.prepare_cached(READ_PAGE).map_err(|e| engine("read", &path, e))?;
         Ok(connection)
     }
@@ -184,5 +186,21 @@ impl Session for SqliteSession {
 
     fn subscripts(&self) -> u64 {
         self.subscripts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
+    fn produced(cause: ErrorCause, error: &Error) {
+        assert!(error.to_string().contains(cause.remedy()), "{error}");
+    }
+
+    #[test]
+    fn sqlite_without_its_table_of_pages_has_its_remedy() {
+        admit(true).unwrap();
+        produced(ErrorCause::SqliteWithoutPages, &admit(false).unwrap_err());
     }
 }

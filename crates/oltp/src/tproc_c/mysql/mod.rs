@@ -8,7 +8,7 @@ use std::sync::Arc;
 use iolite_db::mysql::Rows;
 use iolite_db::mysql::{Context, counters};
 use iolite_db::{Error, Instance, Mysql, Result};
-use iolite_model::Durability;
+use iolite_model::{Durability, ErrorCause};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -20,9 +20,6 @@ use session::MysqlSession;
 
 /// The catalogue's comment.
 const MARK: &str = "created by iolite: TPROC-C";
-/// Why there is no copy of a database, and what to do instead.
-const NO_COPY: &str = "MariaDB and MySQL have no templates; restore the same start from a snapshot of the server's files (stop it, snapshot \
-                       the file system or the volume, start it), or build again with the same --seed";
 /// Seconds for which a purge waits for another session's transaction.
 const PURGE_WAIT: u32 = 30;
 /// Bytes of an INSERT of many rows: far below the smallest max_allowed_packet in use, 1 MiB.
@@ -221,15 +218,15 @@ impl Database for TprocCMysql {
         conn.query_drop(format!("ALTER TABLE {table} {change}")).map_err(failed)
     }
 
-    fn why_not_copied(&self) -> Option<&'static str> {
-        Some(NO_COPY)
+    fn why_not_copied(&self) -> Option<ErrorCause> {
+        Some(ErrorCause::MyNoCopy)
     }
 
     fn copy(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Arc<dyn Database>> {
         Err(Error::Unsupported {
             database: "MariaDB",
             what: "copy a database within the server",
-            remedy: NO_COPY,
+            remedy: ErrorCause::MyNoCopy,
         })
     }
 
