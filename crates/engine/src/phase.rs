@@ -12,7 +12,7 @@ use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGrou
 use iolite_workload::{Arrivals, Filler, OpStream, Priorities, Share};
 
 use crate::backend::{
-    Backend, Busy, Emptying, Fallocate, Files, Invalidating, Libaio, Mmap, Null, Seek, Splice, Sync, Threads,
+    Backend, Busy, Fallocate, Files, InParts, Libaio, Mmap, Null, PartStart, Seek, Splice, Sync, Threads,
     Truncate, Uring, Vectored,
 };
 use crate::error::EngineError;
@@ -359,8 +359,9 @@ impl Phase {
         if !drops_each_round(&self.task) {
             return self.emptying(backend, files, plan, start);
         }
-        let round = iolite_workload::round(&self.task, start.worker());
-        self.emptying(Invalidating::new(Box::new(backend), files.clone(), round), files, plan, start)
+        let round = (u64::MAX, iolite_workload::round(&self.task, start.worker()).max(1));
+        let rounds = InParts::new(Box::new(backend), files.clone(), PartStart::DropCache, round);
+        self.emptying(rounds, files, plan, start)
     }
 
     /// Measures on a back end, before whose operations that begin a further part of the work the files are emptied where the task says
@@ -378,8 +379,8 @@ impl Phase {
         };
         let of = |amount: u64| if amount == u64::MAX { amount } else { (amount / parts).max(1) };
         let part = (of(plan.share.operations), of(plan.share.bytes));
-        let sized = self.task.backend == BackendKind::Mmap;
-        self.measure(Emptying::new(Box::new(backend), files, part, sized), plan, start)
+        let begins = PartStart::Empty { sized: self.task.backend == BackendKind::Mmap };
+        self.measure(InParts::new(Box::new(backend), files, begins, part), plan, start)
     }
 
     fn map_usage(&self) -> mapping::Use {

@@ -2,10 +2,9 @@
 
 mod batched_reaping;
 mod busy;
-mod emptying;
 mod files;
 mod handover;
-mod invalidating;
+mod in_parts;
 mod libaio;
 mod mmap;
 mod null;
@@ -30,9 +29,8 @@ use iolite_sys::file;
 use iolite_sys::trim::Trim;
 
 pub use busy::Busy;
-pub(crate) use emptying::Emptying;
 pub use files::{FileSpan, Files};
-pub(crate) use invalidating::Invalidating;
+pub(crate) use in_parts::{InParts, PartStart};
 pub use libaio::Libaio;
 pub use mmap::Mmap;
 pub use null::Null;
