@@ -1,7 +1,9 @@
 //! Simulated devices of known character: what a check would measure on them.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Exp1, StandardNormal};
@@ -11,7 +13,7 @@ use iolite_model::{Bytes, Cache, Fitness, Nanos, OpKind, PhaseEnd, PhaseInfo, Ta
 use iolite_stats::{Collector, Completion, PhaseResult, Timetable, recorder};
 
 /// A device in numbers. Times in nanoseconds.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Device {
     pub(super) name: &'static str,
     pub(super) expected: &'static [Fitness],
@@ -101,9 +103,39 @@ pub(super) const DEVICES: [Device; 10] = [
     Device { name: "slow database layer", expected: &[Fitness::Unfit], database: 12.0, ..GOOD },
 ];
 
+/// Phases that have been simulated, by what they follow from ([`Simulation::path`]). Many tests ask how a check judges the same
+/// device on another host, which changes nothing of what the device does.
+static SIMULATED: LazyLock<Mutex<Simulated>> = LazyLock::new(Mutex::default);
+
+#[derive(Default)]
+struct Simulated {
+    phases: HashMap<u64, (PhaseResult, Simulation)>,
+    /// Their keys, the oldest first.
+    order: VecDeque<u64>,
+}
+
+impl Simulated {
+    /// Phases kept, those of some twenty checks.
+    const KEPT: usize = 1000;
+
+    fn keep(&mut self, result: &PhaseResult, after: &Simulation) {
+        if self.phases.insert(after.path, (result.clone(), after.clone())).is_none() {
+            self.order.push_back(after.path);
+        }
+        if self.order.len() > Self::KEPT
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.phases.remove(&oldest);
+        }
+    }
+}
+
 /// A device in use, with what has come before.
+#[derive(Clone)]
 pub(super) struct Simulation {
     device: Device,
+    /// Hash of all that the state follows from: the device, the seed, and the tasks so far, each with its start.
+    path: u64,
     dice: Xoshiro256PlusPlus,
     /// Time since the start of the check.
     pub(super) now: f64,
@@ -118,7 +150,7 @@ pub(super) struct Simulation {
 impl Simulation {
     pub(super) fn new(device: Device, seed: u64) -> Simulation {
         let dice = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Simulation { device, dice, now: 0.0, served: 0, gate: 0.0, slow: (0.0, 1.0), hiccup: 0.0 }
+        Simulation { device, path: seed, dice, now: 0.0, served: 0, gate: 0.0, slow: (0.0, 1.0), hiccup: 0.0 }
     }
 
     /// When an operation of so many bytes that may begin at `ready` is done, and when its channel is free.
@@ -158,6 +190,20 @@ impl Simulation {
 
     /// What came of a task.
     pub(super) fn phase(&mut self, index: u32, task: &Task) -> PhaseResult {
+        let mut hasher = DefaultHasher::new();
+        format!("{} {} {:?} {index} {task:?}", self.path, self.now.to_bits(), self.device).hash(&mut hasher);
+        self.path = hasher.finish();
+        let simulated = || SIMULATED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((result, after)) = simulated().phases.get(&self.path) {
+            *self = after.clone();
+            return result.clone();
+        }
+        let result = self.simulate(index, task);
+        simulated().keep(&result, self);
+        result
+    }
+
+    fn simulate(&mut self, index: u32, task: &Task) -> PhaseResult {
         let device = self.device;
         let runtime = task.stop().runtime.unwrap().0 as f64;
         let bytes_each = match task {
