@@ -33,7 +33,7 @@ fn refused(output: &Output, part: &str) {
 #[test]
 fn a_result_of_the_installed_fio_is_explained() {
     undisturbed(|| {
-        let place = TestDirectory::new();
+        let place = TestDirectory::alone();
         let result = place.root.path().join("result.json");
         let run = Command::new("fio")
             .args([

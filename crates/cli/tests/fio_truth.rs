@@ -39,7 +39,7 @@ fn log(place: &TestDirectory, name: &str) -> Vec<Vec<u64>> {
 #[test]
 fn a_job_s_time_is_its_own() {
     undisturbed(|| {
-        let place = TestDirectory::new();
+        let place = TestDirectory::alone();
         let arguments = "--ioengine=psync --rw=randread --size=32m --time_based --name=short --filename=a --runtime=200ms \
                      --ramp_time=100ms --write_iops_log=i --log_avg_msec=100 --log_unix_epoch=1 \
                      --name=long --filename=b --runtime=900ms --ramp_time=0 --write_iops_log=j";
@@ -72,7 +72,7 @@ fn a_job_s_time_is_its_own() {
 
 #[test]
 fn logs_hold_what_the_totals_count() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     let job = "--name=l --ioengine=null --iodepth=8 --rw=randrw --size=64m --time_based --runtime=300ms \
                --ramp_time=100ms --rate_iops=20k --write_lat_log=l --write_iops_log=l";
     let aio = "--name=a --ioengine=libaio --iodepth=8 --rw=randrw --size=8m --filename=a --time_based --runtime=300ms \
@@ -92,7 +92,7 @@ fn logs_hold_what_the_totals_count() {
 
 #[test]
 fn a_trigger_ends_the_run() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     let arguments = "--trigger-timeout=1 --trigger=true --name=a --ioengine=null --rw=read --size=1m --time_based \
                      --rate_iops=100 --runtime=3600";
     let started = Instant::now();
@@ -105,7 +105,7 @@ fn a_trigger_ends_the_run() {
 
 #[test]
 fn errors_that_are_gone_on_after_are_counted() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     let job = "--name=w --ioengine=psync --size=1m --filename=v --verify=crc32c";
     let written = fio(&place, &format!("{job} --rw=write --do_verify=0"));
     assert!(written.status.success(), "{}", stderr(&written));
@@ -128,7 +128,7 @@ fn errors_that_are_gone_on_after_are_counted() {
 
 #[test]
 fn results_on_the_way_are_of_the_job_that_runs() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     // A search runs a job several times, and names are made before they are looked for: phases are not threads.
     let arguments = "--status-interval=250ms --name=search --ioengine=null --rw=read --size=1m --iodepth=4 \
                      --latency_target=1s --latency_percentile=99 --latency_window=400ms --time_based --runtime=10 \
@@ -153,7 +153,7 @@ fn results_on_the_way_are_of_the_job_that_runs() {
 
 #[test]
 fn what_moves_no_data_is_reported_without_bytes() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     let output = fio(&place, "--name=c --ioengine=cpuio --cpuload=20 --time_based --runtime=600ms");
     let report = &documents(&output)[0]["jobs"][0]["read"];
     assert!(number(&report["total_ios"]) > 0, "{report}");
@@ -162,7 +162,7 @@ fn what_moves_no_data_is_reported_without_bytes() {
 
 #[test]
 fn a_rate_that_is_missed_is_an_error_of_the_job() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     let arguments =
         "--name=r --ioengine=null --rw=read --size=1m --time_based --runtime=30 --rate=900g --rate_min=800g";
     let output = fio(&place, arguments);
@@ -172,7 +172,7 @@ fn a_rate_that_is_missed_is_an_error_of_the_job() {
 
 #[test]
 fn what_is_interrupted_in_its_ramp_has_used_nothing() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     let arguments = "--trigger-timeout=500ms --name=r --ioengine=null --rw=read --size=1m --time_based --runtime=30 \
                      --ramp_time=30";
     let report = &documents(&fio(&place, arguments))[0]["jobs"][0].clone();
@@ -182,7 +182,7 @@ fn what_is_interrupted_in_its_ramp_has_used_nothing() {
 
 #[test]
 fn an_operation_that_takes_too_long_is_a_timeout() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     let output = fio(&place, "--name=m --ioengine=psync --rw=read --size=1m --filename=m --max_latency=1ns");
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(documents(&output)[0]["jobs"][0]["error"], 110);

@@ -7,6 +7,7 @@ mod common;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use common::private::PrivateServer;
 use common::*;
 use serde_json::Value;
 
@@ -95,61 +96,32 @@ fn a_device_that_the_directory_is_not_on_is_refused() {
     assert!(!place.results().exists(), "nothing was begun");
 }
 
-/// A private server, stopped at the end.
-struct Server {
-    directory: tempfile::TempDir,
-    db: String,
-}
-
-impl Server {
-    /// `None`, with the reason printed, where its programs are missing.
-    fn start() -> Option<Server> {
-        // Not beneath a home directory, which the server's user may not pass; and a socket's path is short.
-        let directory = tempfile::tempdir().unwrap();
-        let mut command = Command::new(IOLITE);
-        let started = command.args(["db", "start", "postgres"]).arg(directory.path()).output().unwrap();
-        if !started.status.success() && stderr(&started).contains("install") {
-            return skip(stderr(&started).trim());
-        }
-        assert!(started.status.success(), "{}", stderr(&started));
-        let text = String::from_utf8(started.stdout).unwrap();
-        Some(Server { directory, db: text.lines().next().unwrap().to_owned() })
-    }
-
-    fn ran(&self, tool: &str, verb: &str, arguments: &[&str]) {
-        let mut command = Command::new(IOLITE);
-        let done = command.args([tool, verb]).args(arguments).env("IOLITE_DB", &self.db).output().unwrap();
-        assert!(done.status.success(), "{tool} {verb}: {}", stderr(&done));
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let mut command = Command::new(IOLITE);
-        let _ = command.args(["db", "stop", "postgres"]).arg(self.directory.path()).output();
-    }
+fn ran(server: &PrivateServer, tool: &str, verb: &str, arguments: &[&str]) {
+    let mut command = Command::new(IOLITE);
+    let done = command.args([tool, verb]).args(arguments).env("IOLITE_DB", &server.url).output().unwrap();
+    assert!(done.status.success(), "{tool} {verb}: {}", stderr(&done));
 }
 
 #[test]
 fn a_server_is_a_layer_once_its_data_is_set_up() {
     let place = TestDirectory::new();
-    let Some(server) = Server::start() else { return };
+    let Some(server) = PrivateServer::start("postgres") else { return };
     let data = place.data();
     // Nothing to read yet: the remedy is named, and nothing begun.
-    let output = layers(&place, &data, &["--db", &server.db]);
+    let output = layers(&place, &data, &["--db", &server.url]);
     let error = stderr(&output);
     assert!(output.status.code() != Some(0) && error.contains("setup"), "{:?} {error}", output.status);
     assert_eq!(entries(&data), Vec::<String>::new());
-    server.ran("ranread", "setup", &["--size", "32MiB", "--quiet"]);
-    let read_only = json(&layers(&place, &data, &["--db", &server.db, "--json"]));
+    ran(&server, "ranread", "setup", &["--size", "32MiB", "--quiet"]);
+    let read_only = json(&layers(&place, &data, &["--db", &server.url, "--json"]));
     let commits = |document: &Value| {
         let rows = rows(document);
         rows.into_iter().find(|(title, _)| title.starts_with("commit")).unwrap().1
     };
     let has = |labels: &[String], name: &str| labels.iter().any(|label| label.starts_with(name));
     assert!(!has(&commits(&read_only), "PostgreSQL"), "it has no global to write to: {:?}", rows(&read_only));
-    server.ran("ranwrite", "create-globals", &["--globals", "1", "--subscripts", "1000"]);
-    let output = layers(&place, &data, &["--db", &server.db, "--json"]);
+    ran(&server, "ranwrite", "create-globals", &["--globals", "1", "--subscripts", "1000"]);
+    let output = layers(&place, &data, &["--db", &server.url, "--json"]);
     let document = json(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     for (title, labels) in rows(&document) {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use common::subject::mariadb;
-use common::{IOLITE, TestDirectory, json, stderr};
+use common::{IOLITE, TestDirectory, json, private, stderr};
 use serde_json::Value;
 
 /// A database that is measured, and its own client.
@@ -42,14 +42,7 @@ impl Subject {
         let place = TestDirectory::new();
         // Not beneath a home directory, which the server's user may not pass; and a socket's path is short.
         let directory = tempfile::tempdir().unwrap().keep();
-        let started = Command::new(IOLITE).args(["db", "start", server]).arg(&directory).output().unwrap();
-        if !started.status.success() && stderr(&started).contains("install") {
-            println!("skipped: {}", stderr(&started));
-            return None;
-        }
-        assert!(started.status.success(), "{}", stderr(&started));
-        let text = String::from_utf8(started.stdout).unwrap();
-        let db = text.lines().next().unwrap().to_owned();
+        let db = private::start(server, &directory)?;
         let url = db.clone();
         Some(Subject {
             place,

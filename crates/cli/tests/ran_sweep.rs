@@ -7,6 +7,7 @@ mod common;
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
+use common::private::PrivateServer;
 use common::{IOLITE, TestDirectory, json, stderr};
 use serde_json::Value;
 
@@ -227,8 +228,9 @@ fn documented(database: &str) -> f64 {
 fn a_job_takes_the_memory_that_is_documented() {
     let place = TestDirectory::new();
     let sqlite = format!("sqlite:{}", place.data().display());
-    let servers: Vec<_> = ["postgres", "mariadb"].into_iter().filter_map(Server::start).collect();
-    let urls = servers.iter().map(|server| (server.name, server.url.clone()));
+    let servers: Vec<_> = ["postgres", "mariadb"].into_iter().filter_map(PrivateServer::start).collect();
+    let name = |kind: &str| if kind == "postgres" { "PostgreSQL" } else { "MariaDB" };
+    let urls = servers.iter().map(|server| (name(server.kind), server.url.clone()));
     for (name, db) in [("SQLite", sqlite)].into_iter().chain(urls) {
         let setup =
             Command::new(IOLITE).args(["ranread", "setup", "--size", "4MiB", "--db", &db]).output().unwrap();
@@ -242,36 +244,5 @@ fn a_job_takes_the_memory_that_is_documented() {
             each < 2.0 * documented && each > documented / 4.0,
             "{name}: {each} MiB, {documented} documented"
         );
-    }
-}
-
-/// A private server, stopped in the end.
-struct Server {
-    name: &'static str,
-    program: &'static str,
-    directory: tempfile::TempDir,
-    url: String,
-}
-
-impl Server {
-    /// `None`, with the reason printed, where its programs are missing.
-    fn start(program: &'static str) -> Option<Server> {
-        let directory = tempfile::tempdir().unwrap();
-        let started =
-            Command::new(IOLITE).args(["db", "start", program]).arg(directory.path()).output().unwrap();
-        if stderr(&started).contains("install") && !started.status.success() {
-            println!("skipped: {}", stderr(&started));
-            return None;
-        }
-        assert!(started.status.success(), "{}", stderr(&started));
-        let url = String::from_utf8(started.stdout).unwrap().lines().next().unwrap().to_owned();
-        let name = if program == "postgres" { "PostgreSQL" } else { "MariaDB" };
-        Some(Server { name, program, directory, url })
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = Command::new(IOLITE).args(["db", "stop", self.program]).arg(self.directory.path()).output();
     }
 }

@@ -46,7 +46,7 @@ fn share(stalls: &Value, part: &str) -> f64 {
 /// A throttled disk is a slow device to a loop device above it; to a file on it, the throttle is before the block layer's requests.
 #[test]
 fn a_slow_device_is_distinguished_from_a_throttle_before_it() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     let Some(throttle) = Throttle::reads(&place.data(), 100) else { return };
     let file = place.root.path().join("file");
     fs::write(&file, vec![7; 16 << 20]).unwrap();

@@ -181,7 +181,7 @@ fn accounts_io() -> bool {
 
 #[test]
 fn stamps_on_the_disk_of_the_checkout() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     let storage = iolite_observe::storage(&place.data()).unwrap();
     let kind = storage.filesystem.kind.as_str();
     if !accounts_io() || !matches!(kind, "ext4" | "xfs") || storage.devices.iter().any(|d| d.kind == "loop") {
@@ -207,7 +207,7 @@ fn formatted(place: &TestDirectory, kind: &str, size: u64) -> Option<(Mount, Loo
 /// Has it compressed by btrfs, which stores it in less than half of its blocks: the text of numbers.
 #[test]
 fn a_file_that_btrfs_compresses_is_stamped_so() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     if !is_root() || !accounts_io() {
         return skip("root is needed, for a loop device").unwrap_or_default();
     }
@@ -232,7 +232,7 @@ fn a_file_that_btrfs_compresses_is_stamped_so() {
 }
 
 fn on_loop(kind: &str, size: u64) {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     if !is_root() || !accounts_io() {
         return skip("root is needed, for a loop device").unwrap_or_default();
     }
@@ -257,7 +257,7 @@ fn stamps_on_btrfs() {
 
 #[test]
 fn memory_is_never_stamped_device() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     let directory = place.root.path().join("memory");
     let Some(_mount) = Mount::new(&["-t", "tmpfs", "tmpfs"], &directory) else { return };
     let data = directory.join("data");
@@ -287,7 +287,7 @@ fn cache_of(place: &TestDirectory, arguments: &[&str]) -> Value {
 
 #[test]
 fn what_lays_out_a_file_is_no_part_of_the_phase() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     if !accounts_io() || iolite_observe::storage(&place.data()).unwrap().leaves().next().is_none() {
         return;
     }
@@ -298,7 +298,7 @@ fn what_lays_out_a_file_is_no_part_of_the_phase() {
 /// A layout that completes a file moves less than half of what the phase does.
 #[test]
 fn what_completes_a_file_is_no_part_of_the_phase() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     if !accounts_io() || iolite_observe::storage(&place.data()).unwrap().leaves().next().is_none() {
         return;
     }
@@ -310,7 +310,7 @@ fn what_completes_a_file_is_no_part_of_the_phase() {
 
 #[test]
 fn a_file_of_zeros_is_stamped_so() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     let path = place.data().join("zeros");
     fs::write(&path, vec![0; SIZE]).unwrap();
     File::open(&path).unwrap().sync_all().unwrap();
@@ -325,7 +325,7 @@ fn a_file_of_zeros_is_stamped_so() {
 
 #[test]
 fn a_trimmed_device_is_stamped_so() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     if !is_root() {
         return skip("root is needed, for a loop device").unwrap_or_default();
     }
@@ -346,7 +346,7 @@ fn a_trimmed_device_is_stamped_so() {
 
 #[test]
 fn holes_and_unwritten_blocks_are_stamped_so() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     let path = place.data().join("hole");
     File::create(&path).unwrap().set_len(SIZE as u64).unwrap();
     if let Err(error) = iolite_sys::extents::stored(&File::open(&path).unwrap(), SIZE as u64) {

@@ -35,7 +35,7 @@ impl Disk {
         if !is_root() {
             return skip("a loop device and a file system need root");
         }
-        let place = TestDirectory::new();
+        let place = TestDirectory::alone();
         let Ok(memory) = tempfile::tempdir_in("/dev/shm") else { return skip("no /dev/shm") };
         let image = memory.path().join("image");
         fs::File::create(&image).unwrap().set_len(256 << 20).unwrap();
@@ -239,7 +239,7 @@ fn block_sizes_make_a_surface() {
 
 #[test]
 fn what_can_not_be_studied_is_reported() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     let file = place.data().join("file");
     fs::write(&file, vec![1; 1 << 20]).unwrap();
     fs::write(place.data().join("empty"), "").unwrap();

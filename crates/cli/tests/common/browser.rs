@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -177,6 +178,9 @@ impl Drop for Browser {
 /// axe-core, fetched once by npm into the target directory; `None`, with the reason printed, where it can't be.
 pub(crate) fn axe() -> Option<String> {
     const VERSION: &str = "axe-core@4.10.3";
+    // Two tests that fetch it at once would find half of it.
+    static FETCHING: Mutex<()> = Mutex::new(());
+    let _fetching = FETCHING.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("npm");
     let file = directory.join("node_modules/axe-core/axe.min.js");
     if !file.exists() {

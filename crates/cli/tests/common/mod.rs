@@ -5,14 +5,18 @@
 #[path = "../../../engine/tests/common/mod.rs"]
 mod times;
 
+#[path = "../../../db/tests/common/created.rs"]
+mod created;
 pub(crate) mod fio;
+pub(crate) mod private;
 pub(crate) mod subject;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -22,18 +26,33 @@ pub(crate) use times::undisturbed;
 /// The program under test.
 pub(crate) const IOLITE: &str = env!("CARGO_BIN_EXE_iolite");
 
-/// One check at a time: they measure the same device, and look at its counters.
-static DEVICE: Mutex<()> = Mutex::new(());
+/// The device beneath the tests: shared, or held by one test that measures it, or looks at its counters.
+static DEVICE: RwLock<()> = RwLock::new(());
+
+/// A test's hold on the device.
+enum Hold {
+    Shared { _guard: RwLockReadGuard<'static, ()> },
+    Alone { _guard: RwLockWriteGuard<'static, ()> },
+}
 
 /// A directory on the disk of the checkout (a temporary directory may be in memory), with results of its own.
 pub(crate) struct TestDirectory {
     pub(crate) root: tempfile::TempDir,
-    _device: MutexGuard<'static, ()>,
+    _device: Hold,
 }
 
 impl TestDirectory {
+    /// For a test that other tests of its program may run beside.
     pub(crate) fn new() -> TestDirectory {
-        let device = DEVICE.lock().unwrap_or_else(PoisonError::into_inner);
+        TestDirectory::holding(Hold::Shared { _guard: DEVICE.read().unwrap_or_else(PoisonError::into_inner) })
+    }
+
+    /// For a test of times, rates or a device's counters: no other test of its program with a directory runs meanwhile.
+    pub(crate) fn alone() -> TestDirectory {
+        TestDirectory::holding(Hold::Alone { _guard: DEVICE.write().unwrap_or_else(PoisonError::into_inner) })
+    }
+
+    fn holding(device: Hold) -> TestDirectory {
         let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         fs::create_dir(root.path().join("data")).unwrap();
         TestDirectory { root, _device: device }
@@ -205,7 +224,9 @@ impl Throttle {
         if !parent.join(file).exists() {
             return skip("no cgroup v1 blkio controller to throttle with");
         }
-        let group = parent.join(format!("iolite-test-{}", std::process::id()));
+        static GROUPS: AtomicU32 = AtomicU32::new(0);
+        let number = GROUPS.fetch_add(1, Ordering::Relaxed);
+        let group = parent.join(format!("iolite-test-{}-{number}", std::process::id()));
         if let Err(error) = fs::create_dir(&group) {
             return skip(&format!("a blkio cgroup cannot be made ({error}); root is needed"));
         }

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use super::{IOLITE, TestDirectory, skip, stderr};
+use super::{IOLITE, TestDirectory, private, stderr};
 
 /// A database that is measured; a private server of it is stopped in the end.
 pub(crate) struct Subject {
@@ -33,14 +33,9 @@ impl Subject {
         let place = TestDirectory::new();
         // Not beneath a home directory, which the server's user may not pass; and a socket's path is short.
         let directory = tempfile::tempdir().unwrap().keep();
-        let started = Command::new(IOLITE).args(["db", "start", server]).arg(&directory).output().unwrap();
-        if !started.status.success() && stderr(&started).contains("install") {
-            return skip(&stderr(&started));
-        }
-        assert!(started.status.success(), "{}", stderr(&started));
-        let text = String::from_utf8(started.stdout).unwrap();
+        let db = private::start(server, &directory)?;
         let stop = Some([server.to_owned(), directory.display().to_string()]);
-        Some(Subject { place, db: text.lines().next().unwrap().to_owned(), stop })
+        Some(Subject { place, db, stop })
     }
 
     /// Stops its server, or starts it again; what `iolite db` prints.

@@ -227,7 +227,7 @@ const COMMANDS: &[Row] = &[
     }),
     ("tproc-c check", |place| asked(["tproc-c", "check", "--db", &warehouse(place)])),
     ("waits watch", |_| {
-        let server = Server::start("postgres")?;
+        let server = PrivateServer::start("postgres")?;
         let mut asked = asked(["waits", "watch", "--db", &server.url, "--duration", "300ms"])?;
         asked.keep = Some(Box::new(server));
         Some(asked)
@@ -260,35 +260,6 @@ fn warehouse(place: &TestDirectory) -> String {
     let output = Command::new(IOLITE).args(build).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     db
-}
-
-/// A private server, stopped when dropped.
-struct Server {
-    name: &'static str,
-    /// Not beneath a home directory, which the server's user may not pass; and a socket's path is short.
-    directory: tempfile::TempDir,
-    url: String,
-}
-
-impl Server {
-    /// `None`, with the reason printed, where its programs are missing.
-    fn start(name: &'static str) -> Option<Server> {
-        let directory = tempfile::tempdir().unwrap();
-        let started =
-            Command::new(IOLITE).args(["db", "start", name]).arg(directory.path()).output().unwrap();
-        if !started.status.success() && stderr(&started).contains("install") {
-            return skip(&stderr(&started));
-        }
-        assert!(started.status.success(), "{}", stderr(&started));
-        let url = text(&started).lines().next().unwrap().to_owned();
-        Some(Server { name, directory, url })
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = Command::new(IOLITE).args(["db", "stop", self.name]).arg(self.directory.path()).output();
-    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use common::private::PrivateServer;
 use common::{IOLITE, Loop, TestDirectory, is_root, skip, stderr};
 use serde_json::Value;
 

@@ -3,6 +3,8 @@
 // Each test program takes what it needs.
 #![allow(dead_code)]
 
+#[path = "../../../db/tests/common/created.rs"]
+pub(crate) mod created;
 pub(crate) mod tproc_c;
 
 use std::ops::ControlFlow;

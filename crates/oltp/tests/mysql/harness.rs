@@ -7,6 +7,8 @@ use iolite_db::{Error, Started};
 use iolite_oltp::ran::{RanMysql, Settings};
 use tempfile::TempDir;
 
+use crate::common::created;
+
 /// A private server, stopped when the test ends, however it ends.
 pub(crate) struct Server {
     pub(crate) directory: TempDir,
@@ -16,7 +18,14 @@ pub(crate) struct Server {
 impl Server {
     /// `None` where MariaDB is not installed.
     pub(crate) fn start(options: &Options) -> Option<Server> {
-        Server::start_in(tempfile::tempdir().unwrap(), options)
+        let directory = tempfile::tempdir().unwrap();
+        // Pages of another size are created with the data.
+        if options.page.is_none() {
+            created::fill(directory.path(), "mariadb", |at| {
+                server::start(at, &Options::default()).is_ok() && server::stop(at).is_ok()
+            });
+        }
+        Server::start_in(directory, options)
     }
 
     pub(crate) fn start_in(directory: TempDir, options: &Options) -> Option<Server> {

@@ -7,7 +7,7 @@ use iolite_db::postgres::server;
 use iolite_oltp::ran::{RanPostgres, Settings};
 use tempfile::TempDir;
 
-use crate::common::until;
+use crate::common::{created, until};
 
 /// A server that is stopped, and gone, when the test ends, however it ends.
 pub(crate) struct Server {
@@ -18,7 +18,11 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start() -> Option<Server> {
-        Server::start_in(tempfile::tempdir().unwrap(), false)
+        let directory = tempfile::tempdir().unwrap();
+        created::fill(directory.path(), "postgres", |at| {
+            server::start(at, false).is_ok() && server::stop(at).is_ok()
+        });
+        Server::start_in(directory, false)
     }
 
     pub(crate) fn start_in(directory: TempDir, port: bool) -> Option<Server> {
