@@ -23,9 +23,9 @@ const SHORT: [&str; 4] = ["--budget-time", "10s", "--budget-space", "256M"];
 
 #[test]
 fn a_check_measures_every_layer_stores_it_and_leaves_nothing_behind() {
-    let place = TestDirectory::new();
+    let place = TestDirectory::alone();
     // Time enough for all of it on a slow disk too.
-    let arguments = ["--budget-time", "30s", "--budget-space", "256M", "--json"];
+    let arguments = ["--budget-time", "45s", "--budget-space", "256M", "--json"];
     let (output, opened) = open_files::output_and_flags(&mut place.check(&place.data(), &arguments));
     let code = output.status.code().unwrap();
     assert!([0, 3, 4].contains(&code), "{code}: {}", stderr(&output));

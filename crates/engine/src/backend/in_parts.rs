@@ -6,7 +6,8 @@ use std::time::Duration;
 use iolite_model::Usage;
 use iolite_model::errno::EIO;
 
-use super::{Backend, Completions, Files, Op, Submission};
+use super::files::Files;
+use super::{Backend, Completions, Op, Submission};
 
 /// What is done before a further part of the work begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
