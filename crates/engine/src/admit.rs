@@ -14,6 +14,7 @@ use iolite_sys::{device, holders, pseudo, signature};
 
 use crate::blank;
 use crate::error::EngineError;
+use crate::renewal::Renewed;
 
 /// What a file or device is, whatever it is called: device and inode, and for a device node the device that it stands for.
 pub(crate) type Identity = (u64, u64, u64);
@@ -96,6 +97,8 @@ pub(crate) struct Admitted {
     claims: BTreeMap<Identity, File>,
     /// Those of them that this run has created.
     made: BTreeSet<Identity>,
+    /// Files that workers create in place of others.
+    renewed: Vec<Renewed>,
     /// Which devices with data on them may be overwritten.
     pub(crate) overwriting: Overwriting,
 }
@@ -160,8 +163,22 @@ impl Admitted {
         self.made.contains(&identity_of(metadata))
     }
 
-    /// Lets go of files that are removed, whose space would be taken as long as they are open.
+    /// A phase begins whose workers may create its files again: they are this run's as well.
+    pub(crate) fn expect(&mut self, renewed: Renewed) {
+        self.renewed.push(renewed);
+    }
+
+    /// Lets go of files that are removed, whose space would be taken as long as they are open, and takes on those that workers have
+    /// created in their place.
     pub(crate) fn forget_removed(&mut self) {
+        for files in std::mem::take(&mut self.renewed).iter().filter_map(Renewed::files) {
+            for span in files.spans() {
+                if let (Ok(file), Ok(identity)) = (span.file.try_clone(), identity(&span.file)) {
+                    self.made.insert(identity);
+                    self.claims.insert(identity, file);
+                }
+            }
+        }
         self.claims.retain(|_, file| file.metadata().map_or(true, |metadata| metadata.nlink() > 0));
         self.made.retain(|identity| self.claims.contains_key(identity));
     }

@@ -14,7 +14,9 @@ use iolite_workers::Control;
 use iolite_workload::Filler;
 
 use crate::admit::{Admitted, Identity, identity_of, storage_only};
+use crate::backend::Files;
 use crate::error::EngineError;
+use crate::renewal::Renewed;
 
 /// Bytes written at a time, after which is looked whether to go on.
 const CHUNK: u64 = 1 << 20;
@@ -118,7 +120,8 @@ impl<'a> Layout<'a> {
         if !found.is_file() || found.file_type().is_block_device() {
             return Ok(());
         }
-        let short = named.size.0 > 0 && length < end_of(named);
+        let fills = named.size.0 == 0 && self.task.stop.full && reads_data(self.task);
+        let short = fills || (named.size.0 > 0 && length < end_of(named));
         match self.target.lay_out {
             LayOut::Never | LayOut::Grow => Ok(()),
             LayOut::Needed if !short => Ok(()),
@@ -149,6 +152,8 @@ impl<'a> Layout<'a> {
         };
         let done = match self.target.lay_out {
             LayOut::Always => self.fill(file, named.offset.0.min(length), end),
+            // What is there may have holes, which the writes of a mix have no space for then.
+            LayOut::Needed if end == u64::MAX => self.fill(file, 0, end),
             LayOut::Needed if reads_data(self.task) => self.fill(file, length, end),
             LayOut::Needed => self.reserve(file, length, end),
             LayOut::Never | LayOut::Grow => Ok(()),
@@ -256,16 +261,23 @@ fn failed(action: &'static str, path: &Path, source: io::Error) -> EngineError {
 
 /// Files of the user's that are removed when nothing of the phase is left to do.
 #[derive(Debug, Default)]
-pub(crate) struct Removal(Vec<(PathBuf, Identity)>);
+pub(crate) struct Removal {
+    files: Vec<(PathBuf, Identity)>,
+    /// Files that have taken their place.
+    renewed: Renewed,
+}
 
 impl Removal {
-    /// Regular files, as they are now.
-    pub(crate) fn of<'a>(files: impl Iterator<Item = (&'a Path, &'a File)>) -> io::Result<Removal> {
-        let mut removal = Removal::default();
+    /// Regular files, as they are now, and those that take their place.
+    pub(crate) fn of<'a>(
+        files: impl Iterator<Item = (&'a Path, &'a File)>,
+        renewed: &Renewed,
+    ) -> io::Result<Removal> {
+        let mut removal = Removal { files: Vec::new(), renewed: renewed.clone() };
         for (path, file) in files {
             let metadata = file.metadata()?;
             if metadata.is_file() {
-                removal.0.push((path.to_owned(), identity_of(&metadata)));
+                removal.files.push((path.to_owned(), identity_of(&metadata)));
             }
         }
         Ok(removal)
@@ -274,11 +286,17 @@ impl Removal {
 
 impl Drop for Removal {
     fn drop(&mut self) {
-        for (path, identity) in &self.0 {
+        let latest = self.renewed.files();
+        let latest = latest.iter().flat_map(Files::spans).filter_map(|span| span.file.metadata().ok());
+        let latest: Vec<Identity> = latest.map(|metadata| identity_of(&metadata)).collect();
+        for (path, identity) in &self.files {
             // Only what the phase has used, whatever has got its name since.
-            if fs::symlink_metadata(path)
-                .is_ok_and(|found| found.is_file() && identity_of(&found) == *identity)
-            {
+            let used = |found: &Metadata| {
+                let found = identity_of(found);
+                found == *identity || latest.contains(&found)
+            };
+            // Of a symbolic link, the link.
+            if fs::metadata(path).is_ok_and(|found| found.is_file() && used(&found)) {
                 let _ = fs::remove_file(path);
             }
         }

@@ -18,6 +18,7 @@ mod placement;
 mod planned;
 mod processes;
 mod rate;
+mod renewal;
 mod run;
 mod set;
 mod target;

@@ -79,6 +79,7 @@ fn run_on<B: Backend>(
     let mut phase = Phase::new(task.clone(), phase, Targets::none())?;
     if let Some((device, size)) = zones {
         phase.zones = ZonesOfTask::of_device(task, device, size)?;
+        phase.share_zones()?;
     }
     let phase = phase;
     phase.begin_state()?;
@@ -142,6 +143,53 @@ pub(crate) struct Phase {
     pub(crate) flow: Option<Arc<FlowGroup>>,
     /// The zones of its device, where it cares for them.
     pub(crate) zones: Option<ZonesOfTask>,
+    /// Other tasks that start with it use its files.
+    pub(crate) shares_files: bool,
+}
+
+/// What is done with a back end, whatever it is.
+trait UseBackend {
+    type Result;
+
+    fn with<B: Backend + 'static>(self, backend: B) -> Self::Result;
+}
+
+/// Measures on it.
+struct Measuring<'a> {
+    phase: &'a Phase,
+    files: Files,
+    plan: Plan,
+    start: WorkerStart,
+}
+
+impl UseBackend for Measuring<'_> {
+    type Result = Result<Finished, EngineError>;
+
+    fn with<B: Backend + 'static>(self, backend: B) -> Self::Result {
+        let Measuring { phase, files, plan, start } = self;
+        match phase.invalidating(files, start.worker()) {
+            None => phase.measure(backend, plan, start),
+            Some(around) => phase.measure(around(Box::new(backend)), plan, start),
+        }
+    }
+}
+
+/// Keeps it, whatever it is.
+struct Boxing<'a> {
+    phase: &'a Phase,
+    files: Files,
+    worker: u32,
+}
+
+impl UseBackend for Boxing<'_> {
+    type Result = Box<dyn Backend>;
+
+    fn with<B: Backend + 'static>(self, backend: B) -> Self::Result {
+        match self.phase.invalidating(self.files, self.worker) {
+            None => Box::new(backend),
+            Some(around) => Box::new(around(Box::new(backend))),
+        }
+    }
 }
 
 impl Phase {
@@ -176,7 +224,9 @@ impl Phase {
         let fits = task.target.size();
         if task.stop.full && fits < asked {
             // What there was no space for is not done in another place.
-            task.stop.bytes = task.stop.bytes.map(|bytes| bytes.min(fits));
+            let rounds = |bytes: Bytes| bytes.0.div_ceil(asked.0.max(1)).max(1);
+            task.stop.bytes =
+                task.stop.bytes.map(|bytes| bytes.min(Bytes(rounds(bytes).saturating_mul(fits.0))));
         }
         let zones = ZonesOfTask::open(&task, &targets)?;
         Ok(Phase { zones, ..Phase::new(task, number, targets)? })
@@ -184,7 +234,21 @@ impl Phase {
 
     pub(crate) fn new(task: FileTask, number: u32, targets: Targets) -> Result<Phase, EngineError> {
         let verification = Verification::of(&task)?;
-        Ok(Phase { here: task.workers, task, number, targets, verification, flow: None, zones: None })
+        Ok(Phase {
+            here: task.workers,
+            task,
+            number,
+            targets,
+            verification,
+            flow: None,
+            zones: None,
+            shares_files: false,
+        })
+    }
+
+    /// Checks that its zones can be used, where no other task starts together with it.
+    pub(crate) fn share_zones(&mut self) -> Result<(), EngineError> {
+        ZonesOfTask::share(self.zones.as_mut().map(|zones| (&self.task, zones)).into_iter())
     }
 
     /// What is left to do when its workers have measured, on the target's files.
@@ -192,7 +256,7 @@ impl Phase {
         let targets = self.targets.clone();
         self.conclude(outcome, clock, control, move |task: &FileTask, worker| {
             let room = Verification::read_back_block(task);
-            let files = targets.files(worker).ok_or(io::ErrorKind::NotFound)?.clone();
+            let files = targets.files(worker).ok_or(io::ErrorKind::NotFound)?;
             Ok((Sync::new(files, room)?, 1, room))
         })
     }
@@ -273,7 +337,7 @@ impl Phase {
         let _held = placement::place(&self.task.placement, worker)?;
         let plan = self.plan(worker)?;
         let block = plan.largest as usize;
-        let Some(files) = self.targets.files(worker).cloned() else {
+        let Some(files) = self.targets.files(worker) else {
             return match self.task.backend {
                 BackendKind::Busy(options) => self.measure(Busy::new(options), plan, start),
                 _ => self.measure(self.null(block)?, plan, start),
@@ -292,7 +356,9 @@ impl Phase {
     /// for each operation: then a table of descriptors of their own makes the calls faster.
     fn needs_only_its_files(&self) -> bool {
         let calls = matches!(self.task.backend, BackendKind::Sync | BackendKind::Vectored(_));
-        calls && self.task.verify.is_none() && !Watcher::is_needed(&self.task)
+        // Files that are created again are for others to use as well.
+        let keeps = self.targets.renewal(&self.task, false).is_none();
+        calls && keeps && self.task.verify.is_none() && !Watcher::is_needed(&self.task)
     }
 
     /// Does a worker's work on its files.
@@ -303,84 +369,76 @@ impl Phase {
         plan: Plan,
         start: WorkerStart,
     ) -> Result<Finished, EngineError> {
-        let (depth, writes) = (plan.depth, self.task.mix.writes());
-        let failed = |source| self.no_backend(source);
-        let again = files.clone();
         if self.task.verify.as_ref().is_some_and(|verify| verify.only) {
             return self.measure(self.null(block)?, plan, start);
         }
-        match self.task.backend {
-            // validate() has seen to it that these have no files.
-            BackendKind::Null | BackendKind::Busy(_) => self.measure(self.null(block)?, plan, start),
-            BackendKind::Sync => {
-                self.invalidating(Sync::new(files, block).map_err(failed)?, again, plan, start)
-            }
-            BackendKind::Seek => {
-                self.invalidating(Seek::new(files, block, writes).map_err(failed)?, again, plan, start)
-            }
-            BackendKind::IoUring(options) => {
-                let method = self.task.durability.sync.map(|rule| rule.method).unwrap_or_default();
-                let ring = Uring::new(files, depth, block, options, method).map_err(failed)?;
-                let ring = if self.task.batch.submit > 0 { ring.gathering() } else { ring };
-                self.invalidating(ring, again, plan, start)
-            }
-            BackendKind::Vectored(flags) => {
-                let back_end = Vectored::new(files, block, flags, writes).map_err(failed)?;
-                self.invalidating(back_end, again, plan, start)
-            }
-            BackendKind::Libaio => {
-                self.invalidating(Libaio::new(files, depth, block).map_err(failed)?, again, plan, start)
-            }
-            BackendKind::Mmap => {
-                let back_end = Mmap::new(files, block, self.map_usage()).map_err(failed)?;
-                self.invalidating(back_end, again, plan, start)
-            }
-            BackendKind::Splice => {
-                self.invalidating(Splice::new(files, block).map_err(failed)?, again, plan, start)
-            }
-            BackendKind::Fallocate => {
-                self.emptying(Fallocate::new(files).map_err(failed)?, again, plan, start)
-            }
-            BackendKind::Truncate => self.emptying(Truncate::new(files).map_err(failed)?, again, plan, start),
-            BackendKind::Threads => {
-                self.invalidating(Threads::new(files, depth, block).map_err(failed)?, again, plan, start)
-            }
-        }
+        let (depth, worker) = (plan.depth, start.worker());
+        let Some(renewal) = self.targets.renewal(&self.task, self.shares_files) else {
+            let measuring = Measuring { phase: self, files: files.clone(), plan, start };
+            return self
+                .on_back_end(files, (depth, block), measuring)
+                .map_err(|source| self.no_backend(source))?;
+        };
+        let make = |files: Files| {
+            self.on_back_end(files.clone(), (depth, block), Boxing { phase: self, files, worker })
+        };
+        let first = make(files).map_err(|source| self.no_backend(source))?;
+        let renew = || make(self.targets.renew(&self.task, &renewal)?);
+        let begins = PartStart::Renew(Box::new(renew), depth);
+        let in_parts = InParts::new(first, begins, self.part(&plan));
+        self.measure(in_parts, plan, start)
     }
 
-    /// Measures on a back end, before whose operations that start over the page cache is dropped where the task says so.
-    fn invalidating(
-        &self,
-        backend: impl Backend + 'static,
-        files: Files,
-        plan: Plan,
-        start: WorkerStart,
-    ) -> Result<Finished, EngineError> {
-        if !drops_each_round(&self.task) {
-            return self.emptying(backend, files, plan, start);
-        }
-        let round = (u64::MAX, iolite_workload::round(&self.task, start.worker()).max(1));
-        let rounds = InParts::new(Box::new(backend), files.clone(), PartStart::DropCache, round);
-        self.emptying(rounds, files, plan, start)
-    }
-
-    /// Measures on a back end, before whose operations that begin a further part of the work the files are emptied where the task says
-    /// so.
-    fn emptying(
-        &self,
-        backend: impl Backend + 'static,
-        files: Files,
-        plan: Plan,
-        start: WorkerStart,
-    ) -> Result<Finished, EngineError> {
+    /// Operations and bytes of a part of the work; `u64::MAX` where they do not bound it.
+    fn part(&self, plan: &Plan) -> (u64, u64) {
         let parts = match &self.task.target {
-            Target::Files(target) if target.parts_anew > 1 => u64::from(target.parts_anew),
-            _ => return self.measure(backend, plan, start),
+            Target::Files(target) => u64::from(target.parts_anew.max(1)),
+            _ => 1,
         };
         let of = |amount: u64| if amount == u64::MAX { amount } else { (amount / parts).max(1) };
-        let part = (of(plan.share.operations), of(plan.share.bytes));
-        let begins = PartStart::Empty { sized: self.task.backend == BackendKind::Mmap };
-        self.measure(InParts::new(Box::new(backend), files, begins, part), plan, start)
+        (of(plan.share.operations), of(plan.share.bytes))
+    }
+
+    /// Does something with the back end that the task asks for, on these files, with so many slots of so many bytes.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    fn on_back_end<U: UseBackend>(
+        &self,
+        files: Files,
+        (depth, block): (u32, usize),
+        then: U,
+    ) -> io::Result<U::Result> {
+        let writes = self.task.mix.writes();
+        Ok(match self.task.backend {
+            // validate() has seen to it that these have no files.
+            BackendKind::Null | BackendKind::Busy(_) => then.with(Null::new(block)?),
+            BackendKind::Sync => then.with(Sync::new(files, block)?),
+            BackendKind::Seek => then.with(Seek::new(files, block, writes)?),
+            BackendKind::IoUring(options) => {
+                let method = self.task.durability.sync.map(|rule| rule.method).unwrap_or_default();
+                let ring = Uring::new(files, depth, block, options, method)?;
+                then.with(if self.task.batch.submit > 0 { ring.gathering() } else { ring })
+            }
+            BackendKind::Vectored(flags) => then.with(Vectored::new(files, block, flags, writes)?),
+            BackendKind::Libaio => then.with(Libaio::new(files, depth, block)?),
+            BackendKind::Mmap => then.with(Mmap::new(files, block, self.map_usage())?),
+            BackendKind::Splice => then.with(Splice::new(files, block)?),
+            BackendKind::Fallocate => then.with(Fallocate::new(files)?),
+            BackendKind::Truncate => then.with(Truncate::new(files)?),
+            BackendKind::Threads => then.with(Threads::new(files, depth, block)?),
+        })
+    }
+
+    /// What drops the page cache of these files before operations that start over, where the task says so.
+    fn invalidating(
+        &self,
+        files: Files,
+        worker: u32,
+    ) -> Option<impl FnOnce(Box<dyn Backend>) -> InParts<'static>> {
+        let round = drops_each_round(&self.task).then(|| iolite_workload::round(&self.task, worker))?;
+        let begins = PartStart::DropCache(files);
+        Some(move |backend| InParts::new(backend, begins, (u64::MAX, round.max(1))))
     }
 
     fn map_usage(&self) -> mapping::Use {
@@ -490,7 +548,7 @@ fn drops_each_round(task: &FileTask) -> bool {
     let rounds = matches!(task.access, Access::Sequential | Access::Covering | Access::Backwards);
     // Verification of a round drops it as well; that of a backlog doesn't.
     let verified = task.verify.as_ref().is_some_and(|verify| verify.passes > 1);
-    task.cache.invalidate && !task.direct && rounds && !verified
+    task.cache.invalidate && !task.direct && rounds && !verified && task.backend.moves_data()
 }
 
 /// The kinds of operation that the task will record.

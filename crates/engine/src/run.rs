@@ -22,7 +22,8 @@ pub fn run_file_task(
     control: &Control,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, EngineError> {
-    let phase = Phase::prepare(task, phase, scratch, control)?;
+    let mut phase = Phase::prepare(task, phase, scratch, control)?;
+    phase.share_zones()?;
     Ok(run_phase(&phase, None, clock, control, sink)?.verify())
 }
 

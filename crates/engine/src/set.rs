@@ -1,10 +1,11 @@
 //! Tasks that start together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use iolite_model::{Bytes, Ending, FileTask, JobTask, OpKind, Sink};
+use iolite_model::{Bytes, Ending, FileTask, JobTask, OpKind, Sink, Target};
 use iolite_sys::clock::Clock;
 use iolite_workers::{Control, Outcome, SharedSink, StartLine, StartTogether, WorkersError};
 
@@ -14,7 +15,7 @@ use crate::guard::Scratch;
 use crate::metadata::MetadataPhase;
 use crate::phase::{Phase, Ran};
 use crate::run::run_phase;
-use crate::target::{overlap, writes_to};
+use crate::target::{named, overlap, writes_to};
 use crate::turns::{Turn, Turns};
 use crate::zoned::ZonesOfTask;
 
@@ -65,6 +66,7 @@ pub fn run_set(
         members.push(Member::prepare(task, number, scratch, control)?);
     }
     join_flows(&mut members);
+    note_shared_files(&mut members);
     join_zones(&mut members)?;
     if let [member] = members.as_slice() {
         return Ok(Measured(vec![member.run(None, clock, control, sink)?]));
@@ -89,6 +91,25 @@ fn join_flows(members: &mut [Member]) {
         {
             phase.flow = Some(groups.entry(flow.group).or_default().clone());
         }
+    }
+}
+
+/// Tasks that use the same files leave each other what they have open.
+fn note_shared_files(members: &mut [Member]) {
+    let mut phases: Vec<&mut Phase> = members
+        .iter_mut()
+        .filter_map(|member| if let Member::Io(phase) = member { Some(&mut **phase) } else { None })
+        .collect();
+    let renews = |target: &Target| matches!(target, Target::Files(target) if target.parts_anew > 1);
+    if !phases.iter().any(|phase| renews(&phase.task.target)) {
+        return;
+    }
+    let of = |phase: &Phase| named(&phase.task.target).into_iter().map(|file| file.path).collect();
+    let paths: Vec<BTreeSet<PathBuf>> = phases.iter().map(|phase| of(phase)).collect();
+    let mut users: BTreeMap<&PathBuf, u32> = BTreeMap::new();
+    paths.iter().flatten().for_each(|path| *users.entry(path).or_default() += 1);
+    for (phase, paths) in phases.iter_mut().zip(&paths) {
+        phase.shares_files = paths.iter().any(|path| users[path] > 1);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What operations go to, opened.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use crate::backend::{FileSpan, Files};
 use crate::error::EngineError;
 use crate::guard::Scratch;
 use crate::layout::{Layout, Removal, reads_data};
+use crate::renewal::{Renewal, Renewed};
 
 /// The open files of a phase.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +30,10 @@ pub(crate) struct Targets {
     base: u64,
     /// Names of the files, where there are several.
     paths: Option<Arc<[PathBuf]>>,
+    /// Names as they were given, of files that are created again: what a symbolic link leads to stays.
+    given: Arc<[PathBuf]>,
+    /// What the worker has created in place of `files`.
+    renewed: Renewed,
     /// What is removed when nothing of the phase is left to do.
     _removal: Option<Arc<Removal>>,
 }
@@ -52,7 +57,7 @@ impl Targets {
                 (files.into_iter().map(alone).collect(), None)
             }
         };
-        Targets { files: Files::new(spans).into_iter().collect(), base, paths, _removal: None }
+        Targets { files: Files::new(spans).into_iter().collect(), base, paths, ..Targets::default() }
     }
 
     /// Opens a task's target, and sets the task's size where the target determines it. Files that are to be made are
@@ -88,13 +93,45 @@ impl Targets {
         if task.cache.invalidate {
             targets.forget_cached(&task.name)?;
         }
+        targets.advise(task)?;
+        Ok(targets)
+    }
+
+    /// Passes to the kernel what it may know of the files beforehand.
+    ///
+    /// # Errors
+    /// It does not take that.
+    fn advise(&self, task: &FileTask) -> Result<(), EngineError> {
         if task.cache.advice != Advice::None && !task.direct {
-            targets.advise(&task.name, task.cache.advice == Advice::Random)?;
+            self.advise_order(&task.name, task.cache.advice == Advice::Random)?;
         }
         if let Some(lifetime) = task.contents.lifetime.filter(|_| writes_to(task)) {
-            targets.hint(&task.name, lifetime)?;
+            self.hint(&task.name, lifetime)?;
         }
-        Ok(targets)
+        Ok(())
+    }
+
+    /// How a worker creates the files again before each further part of its work, where the task says so; `shared` if other tasks use
+    /// the same files.
+    pub(crate) fn renewal(&self, task: &FileTask, shared: bool) -> Option<Renewal> {
+        let Target::Files(target) = &task.target else { return None };
+        (target.parts_anew > 1).then(|| Renewal {
+            paths: self.given.clone(),
+            access: access_of(task),
+            sized: task.backend == BackendKind::Mmap,
+            shared,
+            renewed: self.renewed.clone(),
+        })
+    }
+
+    /// Creates the files again.
+    ///
+    /// # Errors
+    /// They can't be removed or created.
+    pub(crate) fn renew(&self, task: &FileTask, renewal: &Renewal) -> io::Result<Files> {
+        let files = renewal.renew(&self.files(0).ok_or(io::ErrorKind::NotFound)?)?;
+        self.advise(task).map_err(io::Error::other)?;
+        Ok(files)
     }
 
     /// Opens what exists already, only to read.
@@ -128,14 +165,18 @@ impl Targets {
         }
     }
 
-    /// The files of a worker.
-    pub(crate) fn files(&self, worker: u32) -> Option<&Files> {
-        self.files.get(if self.files.len() > 1 { worker as usize } else { 0 })
+    /// The files of a worker, as they are now.
+    pub(crate) fn files(&self, worker: u32) -> Option<Files> {
+        let first = || self.files.get(if self.files.len() > 1 { worker as usize } else { 0 }).cloned();
+        self.renewed.files().or_else(first)
     }
 
-    /// All files, whoever's.
-    pub(crate) fn spans(&self) -> impl Iterator<Item = &FileSpan> {
-        self.files.iter().flat_map(Files::spans)
+    /// All files, whoever's, as they are now.
+    pub(crate) fn spans(&self) -> Vec<FileSpan> {
+        match self.renewed.files() {
+            Some(files) => files.spans().to_vec(),
+            None => self.files.iter().flat_map(Files::spans).cloned().collect(),
+        }
     }
 
     /// The smallest offset of operations, in bytes.
@@ -184,11 +225,11 @@ impl Targets {
 }
 
 impl Targets {
-    /// Advises the kernel in which order the files will be read.
+    /// Advises the kernel of the order in which the files will be read.
     ///
     /// # Errors
     /// It does not take that.
-    fn advise(&self, task: &str, random: bool) -> Result<(), EngineError> {
+    fn advise_order(&self, task: &str, random: bool) -> Result<(), EngineError> {
         for span in self.spans() {
             page_cache::advise(&span.file, random).map_err(|source| {
                 let reason = format!(
@@ -269,7 +310,7 @@ pub(crate) fn overlap(one: &Target, other: &Target) -> bool {
 }
 
 /// What the user has named, by the names that they are found by from anywhere.
-fn named(target: &Target) -> Vec<NamedFile> {
+pub(crate) fn named(target: &Target) -> Vec<NamedFile> {
     let file = |path: &Path, offset, size| NamedFile { path: findable(path), offset, size };
     match target {
         Target::Existing(existing) => vec![file(&existing.path, existing.offset, existing.size)],
@@ -278,6 +319,11 @@ fn named(target: &Target) -> Vec<NamedFile> {
         }
         Target::Null { .. } | Target::File(_) => Vec::new(),
     }
+}
+
+/// A path that does not depend on the current directory, and whose links are not followed.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// A path as it is to be found from anywhere, for whoever verifies it later.
@@ -300,15 +346,23 @@ fn open_files(
     let mut layout = Layout::new(task, &target, admitted, control)?;
     target.files.iter().try_for_each(|named| layout.prepare(named))?;
     let undo = layout.finish();
+    if task.stop.full && reads_data(task) {
+        leave_out_empty(&mut target, task.largest());
+    }
+    let given: Arc<[PathBuf]> = target.files.iter().map(|named| absolute(&named.path)).collect();
     let mut files = Vec::with_capacity(target.files.len());
     for index in 0..target.files.len() {
         let (file, named) = open_named(task, &target, &target.files[index], access, admitted)?;
         target.files[index] = named;
         files.push(Arc::new(file));
     }
+    let renewed = Renewed::default();
+    if target.parts_anew > 1 {
+        admitted.expect(renewed.clone());
+    }
     let removal = if target.remove {
-        let paths = target.files.iter().map(|named| named.path.as_path());
-        let removal = Removal::of(paths.zip(files.iter().map(|file| &**file)));
+        let paths = given.iter().map(PathBuf::as_path);
+        let removal = Removal::of(paths.zip(files.iter().map(|file| &**file)), &renewed);
         Some(Arc::new(removal.map_err(|source| failed("examine", &target.files[0].path, source))?))
     } else {
         None
@@ -320,7 +374,17 @@ fn open_files(
     }
     undo.keep();
     task.target = Target::Files(target);
-    Ok(Targets { _removal: removal, ..Targets::inherited(task, files, base) })
+    Ok(Targets { given, renewed, _removal: removal, ..Targets::inherited(task, files, base) })
+}
+
+/// Leaves out the last ones of several files, as far as there was no space for an operation in them.
+fn leave_out_empty(target: &mut FilesTarget, least: Bytes) {
+    let holds = |named: &NamedFile| {
+        let end = named.offset.0.saturating_add(least.0);
+        fs::metadata(&named.path).is_ok_and(|found| !found.is_file() || found.len() >= end)
+    };
+    let kept = target.files.iter().rposition(holds).map_or(1, |last| last + 1);
+    target.files.truncate(kept);
 }
 
 /// Opens a file named by the user, and returns its actual span.
@@ -331,7 +395,7 @@ fn open_named(
     access: Access,
     admitted: &mut Admitted,
 ) -> Result<(File, NamedFile), EngineError> {
-    if target.remove {
+    if target.remove || target.parts_anew > 1 {
         admitted.admit(&named.path, target.overwrite)?;
     }
     let (file, whole) = admitted.open(&named.path, target.overwrite, access)?;

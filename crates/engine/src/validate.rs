@@ -65,8 +65,8 @@ pub(crate) fn validate(task: &FileTask) -> Result<(), EngineError> {
             "priorities of single operations require io-uring or libaio: use one of them, or one priority for all (`placement`)",
         );
     }
-    if task.stop.full && !task.mix.writes() {
-        return refuse("`full` requires a task that writes");
+    if task.stop.full && !task.mix.writes() && !reads_data(task) {
+        return refuse("`full` requires a task that writes, or reads what is laid out until then");
     }
     if task.interval < SHORTEST_INTERVAL {
         return refuse("its intervals are shorter than 10 ms, too short to measure: make them longer");
@@ -202,6 +202,9 @@ fn validate_files(task: &FileTask, target: &FilesTarget) -> Result<(), EngineErr
         return refuse(
             "each of several workers would empty the files that the others use: use one worker, or set `parts_anew = 0`",
         );
+    }
+    if target.parts_anew > 1 && task.placement.processes {
+        return refuse("`parts_anew` requires threads: remove `placement.processes` or `parts_anew`");
     }
     let mut names = BTreeSet::new();
     if task.verify.is_some() && !target.files.iter().all(|file| names.insert(&file.path)) {

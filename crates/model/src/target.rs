@@ -93,8 +93,9 @@ pub struct FilesTarget {
     /// `round-robin` and `random`, where it completes files; 0 for all.
     #[serde(default, skip_serializing_if = "is_none")]
     pub open: u32,
-    /// Number of equal parts of the work of each worker, such as loops, before each of which, except the first, files lose all that
-    /// they hold, so that their blocks are allocated anew; devices do not. 0 and 1 for never.
+    /// Number of equal parts of the work of the worker, such as loops, before each of which, except the first, files are removed and
+    /// created again, so that their blocks are allocated anew; devices stay as they are. Other tasks that have a file open go on with
+    /// the one that was removed. 0 and 1 for never.
     #[serde(default, skip_serializing_if = "is_none")]
     pub parts_anew: u32,
     /// Contents that may be overwritten or trimmed. A file created by the run may always be written to.

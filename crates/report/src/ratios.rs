@@ -50,7 +50,8 @@ impl Row<'_> {
         let value = sum.1 / sum.0;
         let direction = Direction::HigherIsBetter;
         let estimate = match self.phases.as_slice() {
-            [only] => Estimate::ratio(&amount.course(only), direction),
+            // As everywhere: the sync at the end is part of the time, and no variation of the rate.
+            [only] => only.per_second(sum.1, amount.of_point()),
             _ => Estimate::of_windows(&windows, direction),
         };
         estimate.map_or_else(|| Estimate::unknown(value, direction), |of| Estimate { value, ..of })
@@ -88,10 +89,10 @@ impl Amount {
         (phase.totals.measured as f64 / 1e9, sum as f64)
     }
 
-    /// The same for each interval.
-    fn course(&self, phase: &PhaseResult) -> Vec<(f64, f64)> {
-        let sum = |point: &Point| KINDS.iter().map(|kind| (self.point)(point)[*kind] as f64).sum();
-        phase.totals.series.iter().map(|point| (point.seconds, sum(point))).collect()
+    /// What was counted in an interval.
+    fn of_point(&self) -> impl Fn(&Point) -> f64 {
+        let of = self.point;
+        move |point| KINDS.iter().map(|kind| of(point)[*kind] as f64).sum()
     }
 }
 

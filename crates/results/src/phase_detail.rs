@@ -13,6 +13,9 @@ pub struct ReadBack {
     pub measured_ns: u64,
     /// Counts by kind of operation.
     pub operations: Vec<OpTotals>,
+    /// Reads that have failed when all that was left to verify was read back after the phase.
+    #[serde(default)]
+    pub unread: u64,
 }
 
 impl Conclusion for ReadBack {
@@ -20,9 +23,9 @@ impl Conclusion for ReadBack {
 }
 
 impl ReadBack {
-    /// These counts, to be recorded.
-    pub fn of(totals: &PhaseTotals) -> ReadBack {
-        ReadBack { measured_ns: totals.measured, operations: totals.by_kind() }
+    /// These counts, of which so many reads after the phase have failed, to be recorded.
+    pub fn of(totals: &PhaseTotals, unread: u64) -> ReadBack {
+        ReadBack { measured_ns: totals.measured, operations: totals.by_kind(), unread }
     }
 
     /// The counts; `None` where they are damaged.

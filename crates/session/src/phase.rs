@@ -138,7 +138,7 @@ impl Session<'_> {
             self.events.conclude(Concluded::of_phase(phase, detail));
         }
         if let Some(totals) = &outcome.read_back {
-            self.events.conclude(Concluded::of_phase(phase, &ReadBack::of(totals)));
+            self.events.conclude(Concluded::of_phase(phase, &ReadBack::of(totals, outcome.unread)));
         }
         self.events.event(&Event::PhaseEnded(phase_end(phase, outcome, cache)));
         let Some(result) = self.run().phases.last() else { return };

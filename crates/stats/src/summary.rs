@@ -1,6 +1,6 @@
 //! A phase's result, and the estimates derived from it.
 
-use iolite_model::{FileTask, Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
+use iolite_model::{Arrival, FileTask, Nanos, OpKind, PhaseEnd, PhaseInfo, Quantile, Task};
 
 use crate::estimate::{Direction, Estimate, MAX_BATCHES, worth_for_quantile};
 use crate::rare;
@@ -109,9 +109,15 @@ impl PhaseResult {
     /// Bytes per second of a kind over all the time, with the variation from interval to interval as for the rate; `None` where none
     /// were moved.
     pub fn bandwidth(&self, kind: OpKind) -> Option<Estimate> {
-        let value = self.totals.bytes(kind) as f64 / (self.totals.measured as f64 / 1e9);
+        self.per_second(self.totals.bytes(kind) as f64, |point| point.bytes[kind] as f64)
+    }
+
+    /// What an amount is per second over all the time, `total` of it in all and `of` an interval, with the variation from interval to
+    /// interval as for the rate; `None` where it is nothing.
+    pub fn per_second(&self, total: f64, of: impl Fn(&Point) -> f64) -> Option<Estimate> {
+        let value = total / (self.totals.measured as f64 / 1e9);
         let points = self.before_end_sync();
-        let moved: Vec<_> = points.iter().map(|point| (point.seconds, point.bytes[kind] as f64)).collect();
+        let moved: Vec<_> = points.iter().map(|point| (point.seconds, of(point))).collect();
         let direction = Direction::HigherIsBetter;
         let varied = Estimate::ratio(&moved, direction).filter(|varied| varied.value > 0.0);
         let bare = || Estimate::mean(value, 0.0, 0.0, direction);
@@ -123,24 +129,39 @@ impl PhaseResult {
         (value > 0.0 && value.is_finite()).then(|| varied.map_or_else(bare, scaled))
     }
 
-    /// The course of the phase up to the sync at its end, which several workers issue at the same time; all of it where there is none,
-    /// and where it leaves too few points.
+    /// The course of the phase up to the sync at its end, in which no operation is due; all of it where there is none, and where it
+    /// leaves too few points.
     pub(crate) fn before_end_sync(&self) -> &[Point] {
         const FEWEST: usize = 3;
         let series = &self.totals.series;
-        // Of several syncs, which one was at the end is not known.
-        let is_synced = matches!(&self.info.task, Task::File(FileTask { durability, .. })
-            if durability.end_sync.is_some() && durability.sync.is_none() && durability.also.is_empty());
-        let sync = self.totals.record_of(OpKind::Sync).filter(|_| is_synced);
-        let Some(longest) = sync.map(|sync| sync.sums.response_max as f64 / 1e9) else { return series };
-        let begin = self.totals.measured as f64 / 1e9 - longest;
-        let ends = series.iter().scan(0.0, |end, point| {
-            *end += point.seconds;
-            Some(*end)
-        });
-        // Sums of seconds have rounding errors.
-        let working = ends.take_while(|end| *end <= begin + 1e-6).count();
+        let working = self.end_sync_begins().unwrap_or(series.len());
         if working < FEWEST { series } else { &series[..working] }
+    }
+
+    /// The first point of the course that belongs to the sync at the end: behind the last operation that is no sync, or with it where the
+    /// sync began before that point was over. A worker that syncs while others still work, because its share is done, is none.
+    fn end_sync_begins(&self) -> Option<usize> {
+        let Task::File(task) = &self.info.task else { return None };
+        let FileTask { durability, arrival, .. } = task;
+        // Of several syncs, which one was at the end is not known.
+        if durability.end_sync.is_none() || durability.sync.is_some() || !durability.also.is_empty() {
+            return None;
+        }
+        let series = &self.totals.series;
+        let works =
+            |point: &Point| point.operations.iter().any(|(kind, count)| kind != OpKind::Sync && *count > 0);
+        let last = series.iter().rposition(works)?;
+        let is_synced = series[last..].iter().any(|point| point.operations[OpKind::Sync] > 0);
+        if is_synced {
+            let longest = self.totals.record_of(OpKind::Sync).map_or(0, |sync| sync.sums.response_max);
+            let begin = (self.totals.measured as f64 - longest as f64) / 1e9;
+            // Sums of seconds have rounding errors.
+            let before = series[..=last].iter().map(|point| point.seconds).sum::<f64>() <= begin + 1e-6;
+            return Some(last + usize::from(before));
+        }
+        // One that was not over when the time was is not counted: nothing else was in flight, and a closed loop waits for nothing else.
+        let cut_off = *arrival == Arrival::Closed && self.end.outstanding.at_end == 0;
+        (cut_off && last + 1 < series.len()).then_some(last)
     }
 
     /// Number of independent operations the operations of a kind are worth: slow ones come together, so that many

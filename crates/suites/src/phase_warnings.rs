@@ -133,27 +133,37 @@ mod tests {
         }
     }
 
-    /// Writes for a second, a millisecond each, and the sync at the end in so many more.
-    fn synced(sync: u64) -> PhaseResult {
-        const MILLISECOND: u64 = 1_000_000;
-        let (written, end) = (1000 * MILLISECOND, (1000 + sync) * MILLISECOND);
+    const MILLISECOND: u64 = 1_000_000;
+
+    /// A phase of this length that ends with a sync, and did this: kind, start and end of each operation, the earliest end first.
+    fn synced_at_end(done: &[(OpKind, u64, u64)], end: u64) -> PhaseResult {
         let timetable = Timetable { ramp_end: 0, interval: 100 * MILLISECOND, end };
         let (mut recorder, feed) = recorder(timetable, &OpKind::STANDARD);
         let mut collector = Collector::new(0, vec![feed]);
-        let mut record = |kind, issued: u64, completed: u64| {
+        for &(kind, issued, completed) in done {
             recorder.record(Completion { kind, intended: issued, issued, completed, bytes: 4096 });
             collector.collect(completed);
-        };
-        for issued in (0..written).step_by(MILLISECOND as usize) {
-            record(OpKind::Write, issued, issued + MILLISECOND - 1);
         }
-        record(OpKind::Sync, written, end - 1);
         recorder.finish().iter().for_each(|left| collector.absorb(0, left));
         let durability = WriteDurability { end_sync: Some(SyncMethod::Fsync), ..WriteDurability::default() };
         let task = FileTask { mix: Mix::Write, durability, ..FileTask::default() };
         let mut result = crate::check::tests::empty(Task::File(task));
         (_, _, result.totals) = collector.finish(0, end);
         result
+    }
+
+    /// Writes of a millisecond each between two instants.
+    fn writes(from: u64, to: u64) -> Vec<(OpKind, u64, u64)> {
+        let write = |issued| (OpKind::Write, issued, issued + MILLISECOND - 1);
+        (from..to).step_by(MILLISECOND as usize).map(write).collect()
+    }
+
+    /// Writes for a second, a millisecond each, and the sync at the end in so many more.
+    fn synced(sync: u64) -> PhaseResult {
+        let (written, end) = (1000 * MILLISECOND, (1000 + sync) * MILLISECOND);
+        let mut done = writes(0, written);
+        done.push((OpKind::Sync, written, end - 1));
+        synced_at_end(&done, end)
     }
 
     #[test]
@@ -170,6 +180,31 @@ mod tests {
         unknown.info.task = Task::File(FileTask::default());
         assert!(!inconstant(&unknown, "p").is_empty());
         assert!(unknown.summary(OpKind::Write).unwrap().rate.relative_half_width() > 0.5);
+    }
+
+    /// Its sync goes on when the time is over: it is not counted, and yet no time in which the device stood still.
+    #[test]
+    fn a_sync_that_the_end_of_the_time_cuts_off_is_no_stall() {
+        let end = 1800 * MILLISECOND;
+        let mut result = synced_at_end(&writes(0, 1000 * MILLISECOND), end);
+        assert_eq!(inconstant(&result, "p"), []);
+        // An operation that did not come back is one.
+        result.end.outstanding.at_end = 1;
+        assert!(!inconstant(&result, "p").is_empty());
+    }
+
+    /// A worker whose share is done syncs while another one goes on, which then stalls: that is no sync.
+    #[test]
+    fn a_sync_amid_the_work_of_others_hides_no_change() {
+        let mut done = writes(0, 1000 * MILLISECOND);
+        done.push((OpKind::Sync, 100 * MILLISECOND, 1000 * MILLISECOND));
+        done.extend(writes(1000 * MILLISECOND, 1200 * MILLISECOND));
+        done.extend(writes(1700 * MILLISECOND, 2000 * MILLISECOND));
+        let result = synced_at_end(&done, 2000 * MILLISECOND);
+        let found = inconstant(&result, "p");
+        assert!(matches!(found[..], [Warning::Stalls { .. } | Warning::LevelShift { .. }, ..]), "{found:?}");
+        let rate = result.summary(OpKind::Write).unwrap().rate;
+        assert!((rate.value - 750.0).abs() < 1.0, "{rate:?}");
     }
 
     #[test]

@@ -170,6 +170,25 @@ pub fn reopen(descriptor: i32, access: Access) -> io::Result<File> {
     OpenOptions::new().read(true).write(access.write).custom_flags(access.flags()).open(path)
 }
 
+/// Opens a file of this process again, with the same flags and a position of its own; for writing where it `writes`.
+///
+/// # Errors
+/// As open(2); `InvalidData` where /proc does not have the flags.
+pub fn open_again(file: &File, writes: bool) -> io::Result<File> {
+    let number = file.as_raw_fd();
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"))?;
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
+    let flags =
+        flags.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc has no flags of the file"))?;
+    // What opens a file for reading, writing or both is set by the options; the name in /proc is a link.
+    OpenOptions::new()
+        .read(true)
+        .write(writes)
+        .custom_flags(flags & !libc::O_ACCMODE & !libc::O_NOFOLLOW)
+        .open(format!("/proc/self/fd/{number}"))
+}
+
 /// Reserves blocks for the first `length` bytes and sets the file's size to it.
 ///
 /// # Errors

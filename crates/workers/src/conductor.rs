@@ -250,6 +250,7 @@ impl Conductor<'_> {
             stuck: ends.stuck,
             verified: ends.verified,
             read_back: ends.read_back,
+            unread: 0,
             rate: None,
             usage: ends.usage,
             detail: ends.detail,

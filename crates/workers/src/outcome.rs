@@ -21,6 +21,8 @@ pub struct Outcome {
     /// What reading back all that was written counted, during the phase and after it, where that was asked for: no part of the
     /// totals.
     pub read_back: Option<PhaseTotals>,
+    /// Reads that have failed when all that was left to verify was read back after the phase.
+    pub unread: u64,
     /// In an open loop: whether the requested rate was reached.
     pub rate: Option<RateKept>,
     /// What the workers themselves used of the machine.
@@ -40,6 +42,7 @@ impl Outcome {
             stuck: Vec::new(),
             verified: None,
             read_back: None,
+            unread: 0,
             rate: None,
             usage: Usage::default(),
             detail: None,

@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn files_take_turns_and_each_has_its_own_order() {
         let drawn = draw(&task(&[8192, 12288, 8292], FileOrder::RoundRobin(1), Access::Sequential), 0, 9);
-        let rounds = [(0, 0), (1, 0), (2, 0), (0, 4096), (1, 4096), (2, 4096), (1, 8192), (0, 0), (1, 0)];
+        let rounds = [(0, 0), (1, 0), (2, 0), (0, 4096), (1, 4096), (2, 4096), (1, 8192), (2, 0), (0, 0)];
         assert_eq!(drawn, rounds, "who is through waits for the others");
         let drawn = draw(&task(&[8192, 16384], FileOrder::RoundRobin(2), Access::Sequential), 0, 7);
         let rounds = [(0, 0), (0, 4096), (1, 0), (1, 4096), (1, 8192), (1, 12288), (0, 0)];
@@ -179,8 +179,8 @@ mod tests {
         assert_eq!(files(&limited(&equal, FileOrder::RoundRobin(1), 3), 8), [0, 1, 2, 0, 1, 2, 3, 3]);
         assert_eq!(files(&limited(&equal, FileOrder::RoundRobin(1), 1), 9), [0, 0, 1, 1, 2, 2, 3, 3, 0]);
         let unequal = [4096, 16384, 8192, 4096];
-        assert_eq!(files(&limited(&unequal, FileOrder::RoundRobin(1), 2), 8), [0, 1, 2, 1, 2, 3, 1, 1]);
-        assert_eq!(files(&limited(&unequal, FileOrder::RoundRobin(2), 2), 8), [0, 1, 1, 2, 2, 3, 1, 1]);
+        assert_eq!(files(&limited(&unequal, FileOrder::RoundRobin(1), 2), 8), [0, 1, 1, 2, 1, 2, 1, 3]);
+        assert_eq!(files(&limited(&unequal, FileOrder::RoundRobin(2), 2), 8), [0, 1, 1, 2, 2, 1, 1, 3]);
         let random = files(&limited(&[BLOCK * 20; 9], FileOrder::Random(1), 3), 180);
         let mut left = [20; 9];
         for (at, file) in random.iter().enumerate() {

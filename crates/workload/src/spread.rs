@@ -12,21 +12,24 @@ use crate::{files, share};
 /// Places in several files.
 ///
 /// Where a worker goes through its part of each file, one that it is through with is left out until it is through with all:
-/// a round does each block once, whatever the files' sizes.
+/// a round does each block once, whatever the files' sizes. As with fio, a file is closed when its turn comes and nothing is left of
+/// it: until then it counts as one of those that may be open. Where nothing is ever through, other files than those that were opened
+/// first have no turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Spread<P> {
     files: Vec<Part<P>>,
     picker: Picker,
-    /// Whether files are done with in a round.
-    rounds: bool,
+    end: FileEnd,
     /// Files that are not.
     left: usize,
-    /// Files that may be in use at the same time.
+    /// Files that may be open at the same time.
     window: usize,
-    /// Files that are in use: begun, and not done with.
-    in_use: usize,
+    /// Files that are open.
+    open: usize,
     /// The file that operations go to now.
     current: usize,
+    /// The file of the last operation, from which turns go on in the next round.
+    last: usize,
     /// Operations that are left to go to it.
     run: u64,
 }
@@ -40,9 +43,32 @@ struct Part<P> {
     round: u64,
     /// What is left of it.
     left: u64,
-    /// It was begun in this round.
-    begun: bool,
+    state: FileState,
 }
+
+/// When a worker is through with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileEnd {
+    /// Never: the order within it does not end.
+    Never,
+    /// When its part is done; then it is left out until all are.
+    Round,
+    /// When its part is done; then it may be opened again. Left out, the favoured files would lose what the law gives them.
+    Again,
+}
+
+/// What has become of a file in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileState {
+    /// It was not used yet.
+    Untouched,
+    Open,
+    /// Nothing is left of it.
+    Closed,
+}
+
+/// Files that are drawn, by chance, before the next one that is available is taken.
+const DRAWS: u32 = 100;
 
 #[derive(Debug, Clone)]
 enum Picker {
@@ -62,7 +88,8 @@ impl<P> Spread<P> {
         let Target::Files(target) = &task.target else { return None };
         let rounds = files::each(task, |alone| share::round(alone, worker));
         let parts = files::file_starts(task).into_iter().zip(places).zip(rounds);
-        let part = |((start, places), round)| Part { start, places, round, left: 0, begun: false };
+        let part =
+            |((start, places), round)| Part { start, places, round, left: 0, state: FileState::Untouched };
         let files: Vec<_> = parts.map(part).collect();
         let count = files.len() as u64;
         let generator = generator(task.seed, worker, Purpose::Files);
@@ -75,64 +102,94 @@ impl<P> Spread<P> {
             FileOrder::Normal(deviation) => Picker::Normal(Normal::new(count, deviation, 0.5), generator),
         };
         let walks = has_slices(task) || task.access == Access::Covering;
-        let rounds = match picker {
-            Picker::Sequential => true,
-            Picker::Turns(_) | Picker::Random(..) => walks,
-            // Left out, the favoured files would lose what the law gives them.
-            Picker::Zipf(..) | Picker::Pareto(..) | Picker::Normal(..) => false,
+        let end = match picker {
+            Picker::Sequential => FileEnd::Round,
+            _ if !walks => FileEnd::Never,
+            Picker::Turns(_) | Picker::Random(..) => FileEnd::Round,
+            Picker::Zipf(..) | Picker::Pareto(..) | Picker::Normal(..) => FileEnd::Again,
         };
         let current = files.len().checked_sub(1)?;
         let window = if target.open == 0 { files.len() } else { target.open as usize };
-        Some(Spread { files, picker, rounds, left: 0, window, in_use: 0, current, run: 0 })
+        Some(Spread { files, picker, end, left: 0, window, open: 0, current, last: current, run: 0 })
     }
 
     /// The next operation, which `next` takes from the places of its file.
     pub(crate) fn next(&mut self, next: impl FnOnce(&mut P) -> PlannedOp) -> PlannedOp {
-        if self.run == 0 {
-            self.move_on();
+        loop {
+            if self.run == 0 {
+                self.move_on();
+            }
+            if self.end == FileEnd::Never || self.files[self.current].left > 0 {
+                break;
+            }
+            self.close();
         }
         let part = &mut self.files[self.current];
         let op = next(&mut part.places);
-        self.run -= 1;
-        if self.rounds {
-            part.left = part.left.saturating_sub(u64::from(op.length));
-            if part.left == 0 {
-                (self.left, self.in_use) = (self.left - 1, self.in_use - 1);
-                self.run = 0;
-            }
-        }
+        (self.run, self.last) = (self.run - 1, self.current);
+        part.left = part.left.saturating_sub(u64::from(op.length));
         PlannedOp { offset: part.start + op.offset, ..op }
     }
 
-    fn move_on(&mut self) {
-        let count = self.files.len();
-        if self.rounds && self.left == 0 {
-            self.files.iter_mut().for_each(|part| (part.left, part.begun) = (part.round.max(1), false));
-            (self.left, self.in_use, self.current) = (count, 0, count - 1);
-        }
-        let after = |file: usize| if file + 1 < count { file + 1 } else { 0 };
-        let (next, run) = match &mut self.picker {
-            Picker::Turns(run) => (after(self.current), *run),
-            Picker::Sequential => (after(self.current), u64::MAX),
-            Picker::Random(run, generator) => (below(generator, count as u64) as usize, *run),
-            Picker::Zipf(law, generator) => (law.rank(generator) as usize, 1),
-            Picker::Pareto(law, generator) => (law.rank(generator) as usize, 1),
-            Picker::Normal(law, generator) => (law.block(generator) as usize, 1),
-        };
-        (self.current, self.run) = (next.min(count - 1), run);
-        while self.rounds && !self.is_available(self.current) {
-            self.current = after(self.current);
-        }
+    /// Nothing is left of the current file.
+    fn close(&mut self) {
         let part = &mut self.files[self.current];
-        if self.rounds && !part.begun {
-            part.begun = true;
-            self.in_use += 1;
+        (self.open, self.run) = (self.open - 1, 0);
+        if self.end == FileEnd::Again {
+            (part.left, part.state) = (part.round.max(1), FileState::Untouched);
+        } else {
+            part.state = FileState::Closed;
+            self.left -= 1;
         }
     }
 
-    /// Whether there is something to do in a file, and it is in use or may be begun.
+    fn move_on(&mut self) {
+        if self.left == 0 {
+            for part in &mut self.files {
+                (part.left, part.state) = (part.round.max(1), FileState::Untouched);
+            }
+            (self.left, self.open, self.current) = (self.files.len(), 0, self.last);
+        }
+        self.run = match &self.picker {
+            Picker::Turns(run) | Picker::Random(run, _) => *run,
+            Picker::Sequential => u64::MAX,
+            Picker::Zipf(..) | Picker::Pareto(..) | Picker::Normal(..) => 1,
+        };
+        self.current = self.choose();
+        let part = &mut self.files[self.current];
+        if part.state == FileState::Untouched {
+            part.state = FileState::Open;
+            self.open += 1;
+        }
+    }
+
+    /// The next file: one at least is available.
+    fn choose(&mut self) -> usize {
+        let count = self.files.len();
+        for _ in 0..DRAWS {
+            let drawn = match &mut self.picker {
+                Picker::Turns(_) | Picker::Sequential => break,
+                Picker::Random(_, generator) => below(generator, count as u64),
+                Picker::Zipf(law, generator) => law.rank(generator),
+                Picker::Pareto(law, generator) => law.rank(generator),
+                Picker::Normal(law, generator) => law.block(generator),
+            };
+            let drawn = (drawn as usize).min(count - 1);
+            if self.is_available(drawn) {
+                return drawn;
+            }
+            self.current = drawn;
+        }
+        let mut after = (self.current + 1..count).chain(0..=self.current);
+        after.find(|file| self.is_available(*file)).unwrap_or(0)
+    }
+
+    /// Whether a file is open, or may be opened.
     fn is_available(&self, file: usize) -> bool {
-        let part = &self.files[file];
-        part.left > 0 && (part.begun || self.in_use < self.window)
+        match self.files[file].state {
+            FileState::Untouched => self.open < self.window,
+            FileState::Open => true,
+            FileState::Closed => false,
+        }
     }
 }

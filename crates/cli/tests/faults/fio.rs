@@ -70,6 +70,28 @@ fn reads_that_fail_are_errors_of_io_also_where_data_is_verified() {
     injected("reads that fail while data is verified", faulty.struck(0));
 }
 
+/// A backlog that is verified while the job writes is one thing; what is left of it at the end fails the job as all that is read there
+/// does.
+#[test]
+fn reads_that_fail_at_the_end_of_a_backlog_fail_the_job() {
+    let Some(faulty) = Faulty::new() else { return };
+    let programs = if fio_is_installed() { &[Program::Ours, Program::Theirs][..] } else { &[Program::Ours] };
+    let job = "--rw=write --verify_backlog=4 --direct=1 --continue_on_error=io";
+    for program in programs {
+        // Of fourteen blocks, the last two are no full backlog.
+        for (size, failing, code) in [("56k", 11, 0), ("56k", 12, 1), ("56k", 13, 1), ("64k", 11, 0)] {
+            faulty.disk.script().set(Vec::new());
+            run(*program, &faulty.directory(), "--rw=write --do_verify=0");
+            let fault = Rule::new(Call::Read, Fault::Error(5)).after(failing).every(1000);
+            faulty.disk.script().set(vec![fault]);
+            let (found, error, _) = run(*program, &faulty.directory(), &format!("{job} --size={size}"));
+            assert_eq!(faulty.struck(0), 1);
+            assert_eq!((found, error), (Some(code), 5), "{program:?} {size} {failing}");
+        }
+    }
+    injected("reads that fail while data is verified", faulty.struck(0));
+}
+
 /// Ctrl-C amid a backlog: results and state are there, nothing is called wrong, and what the state counts is verified later.
 #[test]
 fn a_backlog_that_is_interrupted_leaves_a_state_of_what_was_written() {

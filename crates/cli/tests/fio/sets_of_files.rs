@@ -58,6 +58,43 @@ fn as_many_files_are_used_at_a_time_as_may_be_open() {
     }
 }
 
+/// Files of these sizes, in blocks, are there before, and the job has what they hold.
+fn places_in(run: Run, place: &TestDirectory, sizes: &[u64], job: &[&str]) -> Vec<(char, u64)> {
+    let directory = run(place, &[]).get_current_dir().unwrap().to_owned();
+    let names: Vec<String> = ('a'..).take(sizes.len()).map(String::from).collect();
+    for (name, size) in names.iter().zip(sizes) {
+        fs::write(directory.join(name), vec![1; (size * 4096) as usize]).unwrap();
+    }
+    let files = format!("--filename={}", names.join(":"));
+    places(run, place, &[&[files.as_str()], job].concat())
+}
+
+/// A file that nothing is left of is closed when its turn comes, and only then makes way for another.
+#[test]
+fn files_of_different_sizes_make_way_for_each_other_as_with_fio() {
+    let place = TestDirectory::new();
+    for sizes in [&[1, 4, 2, 1][..], &[4, 1], &[3, 1, 5, 2, 4], &[2, 2, 6]] {
+        for job in [
+            &[][..],
+            &["--openfiles=1"],
+            &["--openfiles=2"],
+            &["--openfiles=3"],
+            &["--openfiles=2", "--loops=2"],
+            &["--openfiles=2", "--file_service_type=roundrobin:2"],
+            &["--openfiles=2", "--file_service_type=roundrobin:3", "--loops=3"],
+            &["--openfiles=2", "--file_service_type=sequential"],
+            &["--loops=2"],
+        ] {
+            let found = places_in(ours, &place, sizes, job);
+            let blocks: u64 = sizes.iter().sum();
+            assert_eq!(found.len() as u64 % blocks, 0, "{sizes:?} {job:?}: {found:?}");
+            if fio_is_installed() {
+                assert_eq!(found, places_in(theirs, &place, sizes, job), "{sizes:?} {job:?}");
+            }
+        }
+    }
+}
+
 /// Nothing is left of a loop in the next, so that nothing can be read there.
 #[test]
 fn files_are_emptied_between_loops() {
@@ -112,14 +149,23 @@ fn mixes_fill_a_device() {
             (&["--rw=rw", "--size=2m"], 2 << 20),
             (&["--rw=randrw", "--size=2m"], 2 << 20),
             (&["--rw=read", "--size=2m"], 2 << 20),
+            (&["--rw=read"], 4 << 20),
+            (&["--rw=randread", "--size=8m"], 4 << 20),
         ] {
             let ([reads, writes, _], found, error) = run(*program, more);
             assert_eq!((found, error), (length, 0), "{name} {more:?}");
-            assert!(reads > 0 && (writes > 0 || more[0] == "--rw=read"), "{name} {more:?}: {reads} {writes}");
+            assert!(
+                reads > 0 && (writes > 0 || more[0].ends_with("read")),
+                "{name} {more:?}: {reads} {writes}"
+            );
             if length == 2 << 20 {
                 assert_eq!(reads + writes, 32, "{name} {more:?}");
             }
         }
+    }
+    // All that fits is done once in each loop.
+    for program in programs() {
+        assert_eq!(run(*program, &["--rw=read", "--size=8m", "--loops=2"]).0, [128, 0, 0]);
     }
     // fio fails where it reads what did not fit, and trims of files.
     let ([reads, writes, _], found, error) = run(ours, &["--rw=randrw", "--size=8m"]);
@@ -127,4 +173,40 @@ fn mixes_fill_a_device() {
     let ([_, writes, trims], found, error) = run(ours, &["--rw=trimwrite", "--size=8m"]);
     assert_eq!((found, error), (4 << 20, 0));
     assert!(trims >= writes && writes == 64, "{trims} {writes}");
+}
+
+/// A job that has a file open keeps what it holds, though another job removes it between its loops; what is left is that job's, and of
+/// a symbolic link, only the link is removed.
+#[test]
+fn what_others_have_open_is_kept_when_files_are_removed() {
+    let place = TestDirectory::new();
+    for program in programs() {
+        let common = ["--bs=4k", "--filename=shared", "--size=64k", "--output-format=json"];
+        let reader = ["--name=reader", "--rw=read", "--rate_iops=20"];
+        // By then, the reader has opened it; fio's processes do so one after the other.
+        let writer =
+            ["--name=writer", "--rw=write", "--unlink_each_loop=1", "--loops=3", "--startdelay=200ms"];
+        let mut command = program(&place, &[&common[..], &reader, &writer].concat());
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{command:?}: {}", stderr(&output));
+        let jobs = &document(&output)["jobs"];
+        let done = |job: usize, kind: &str| jobs[job][kind]["total_ios"].as_u64().unwrap();
+        assert_eq!((done(0, "read"), done(1, "write")), (16, 48), "{command:?}");
+        let directory = command.get_current_dir().unwrap().to_owned();
+        assert_eq!(fs::metadata(directory.join("shared")).unwrap().len(), 64 << 10);
+
+        for (options, kept) in [(&["--unlink_each_loop=1", "--loops=2"][..], true), (&["--unlink=1"], false)]
+        {
+            let (target, link) = (directory.join("target"), directory.join("link"));
+            fs::write(&target, [7; 16384]).unwrap();
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink("target", &link).unwrap();
+            let job = ["--name=x", "--filename=link", "--size=16k", "--bs=4k", "--rw=write"];
+            let output = program(&place, &[&job[..], options].concat()).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{options:?}: {}", stderr(&output));
+            assert_eq!(fs::metadata(&target).unwrap().len(), 16384, "{options:?}");
+            let found = fs::symlink_metadata(&link).is_ok_and(|found| found.is_file());
+            assert_eq!(found, kept, "{options:?}");
+        }
+    }
 }

@@ -1,13 +1,11 @@
 //! lseek, read and write: one operation at a time per thread, as programs do that know no pread.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
 
 use iolite_model::errno::EINVAL;
 use iolite_sys::buffer::AlignedBuffer;
+use iolite_sys::file;
 
 use super::{BlockingBackend, IoOp, Medium, Op, moved};
 use crate::backend::files::Files;
@@ -37,26 +35,11 @@ impl Seek {
     pub(crate) fn new(files: impl Into<Files>, block: usize, writes: bool) -> io::Result<Seek> {
         let medium = Medium::of(files.into());
         let spans = medium.files.spans().iter();
-        let again = spans.map(|span| Ok(Positioned { file: reopen(&span.file, writes)?, at: None }));
+        let again =
+            spans.map(|span| Ok(Positioned { file: file::open_again(&span.file, writes)?, at: None }));
         let files = again.collect::<io::Result<_>>()?;
         Ok(Seek { medium, files, buffer: AlignedBuffer::new(block)? })
     }
-}
-
-/// Opens a file again, with the same flags.
-fn reopen(file: &File, writes: bool) -> io::Result<File> {
-    let number = file.as_raw_fd();
-    let text = std::fs::read_to_string(PathBuf::from(format!("/proc/self/fdinfo/{number}")))?;
-    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
-    let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
-    let flags =
-        flags.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc has no flags of the file"))?;
-    // What opens a file for reading, writing or both is set by the options.
-    OpenOptions::new()
-        .read(true)
-        .write(writes)
-        .custom_flags(flags & !3)
-        .open(format!("/proc/self/fd/{number}"))
 }
 
 impl Positioned {
@@ -98,7 +81,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("f");
         std::fs::write(&path, [0; 65536]).unwrap();
-        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let file = File::options().read(true).write(true).open(&path).unwrap();
         let files = Files::one(file, 0, 65536);
         let mut workers = [(); 2].map(|()| Seek::new(files.clone(), 4096, true).unwrap());
         let op = |io, block: u64| Op { io, slot: 0, offset: block * 4096, length: 4096 };

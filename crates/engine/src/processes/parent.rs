@@ -17,6 +17,7 @@ use iolite_workers::{
 };
 
 use super::{Assignment, ChildEnd, END, Message, WORKER_COMMAND, child};
+use crate::backend::Files;
 use crate::error::EngineError;
 use crate::phase::{Phase, Ran, Verifying};
 
@@ -83,13 +84,14 @@ impl Processes {
     /// What a child is to do. Its group's delay is the parent's affair.
     fn assignment(&self, worker: u32) -> io::Result<Assignment> {
         let phase = &self.phase;
-        let spans = phase.targets.files(worker).map(|files| files.spans()).unwrap_or_default();
+        let files = phase.targets.files(worker);
+        let spans = files.iter().flat_map(Files::spans);
         let start = Start { delay: Nanos(0), ..phase.task.start.clone() };
         Ok(Assignment {
             task: FileTask { start, ..phase.task.clone() },
             phase: phase.number,
             worker,
-            files: spans.iter().map(|span| child::bequeath(&span.file)).collect::<io::Result<_>>()?,
+            files: spans.map(|span| child::bequeath(&span.file)).collect::<io::Result<_>>()?,
             base: phase.targets.base(),
             run: phase.verification.as_ref().map(|verification| verification.run()),
         })

@@ -61,7 +61,7 @@ impl SavedState {
         let written = self.state.written.clone();
         let all = verification.read_all(&subject, written, clock, control, move |task, worker| {
             let room = Verification::read_back_block(task);
-            let files = targets.files(worker).ok_or(io::ErrorKind::NotFound)?.clone();
+            let files = targets.files(worker).ok_or(io::ErrorKind::NotFound)?;
             Ok((Sync::new(files, room)?, 1, room))
         })?;
         Ok(all.verified)

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use iolite_model::{
-    Bytes, Ending, ErrorTally, FileTask, Fill, Nanos, NullSink, OpKind, Ramp, Stop, Verified, Verify,
+    Bytes, Ending, ErrorClass, ErrorTally, FileTask, Fill, Nanos, NullSink, OpKind, Ramp, Stop, Verified,
+    Verify,
 };
 use iolite_stats::PhaseTotals;
 use iolite_sys::clock::Clock;
@@ -194,6 +195,8 @@ impl Verification {
             of.targets.forget_cached(&of.task.name)?;
             let ReadAll { verified, errors, reads } = self.read_all(of, written, clock, control, make)?;
             outcome.verified.get_or_insert_default().add(verified);
+            let unread = errors.iter().filter(|tally| tally.class != ErrorClass::Verify);
+            outcome.unread = unread.map(|tally| tally.count).sum();
             errors.into_iter().for_each(|tally| ErrorTally::add(&mut outcome.errors, tally));
             let before = outcome.read_back.take();
             outcome.read_back =

@@ -49,8 +49,8 @@ impl ZonesOfTask {
     pub(crate) fn open(task: &FileTask, targets: &Targets) -> Result<Option<ZonesOfTask>, EngineError> {
         let Some(terms) = task.zoned else { return Ok(None) };
         let refuse = |reason: String| Err(EngineError::Task { task: task.name.clone(), reason });
-        let mut spans = targets.spans();
-        let (Some(FileSpan { file, offset, size, .. }), None) = (spans.next(), spans.next()) else {
+        let spans = targets.spans();
+        let [FileSpan { file, offset, size, .. }] = spans.as_slice() else {
             return refuse("`zoned` needs one file or device: remove `zoned`, or name one target".into());
         };
         let failed = |source| EngineError::Zones { task: task.name.clone(), source };
@@ -135,47 +135,66 @@ impl ZonesOfTask {
                 Bytes(size)
             ));
         }
-        // A reset needs no zone that is active.
-        if task.mix.writes()
-            && let Err(outside) = table.claim(region)
-        {
-            return refuse(format!(
-                "{outside} zones of the device outside its region are open or closed, as many as it lets be active, so that no other can \
-                 be written: finish or reset them with blkzone(8)"
-            ));
-        }
         Ok(ZonesOfTask { table: Arc::new(Mutex::new(table)), identity, real, span: (offset, end), terms })
     }
 
     /// Lets tasks that start together and use the same device share its zones, whose limit is the smallest of theirs.
     ///
     /// # Errors
-    /// They don't agree on the size of the zones.
+    /// They don't agree on the size of the zones, or zones outside of all their regions keep them from writing.
     pub(crate) fn share<'a>(
         members: impl Iterator<Item = (&'a FileTask, &'a mut ZonesOfTask)>,
     ) -> Result<(), EngineError> {
         let mut groups: Vec<(&FileTask, ZonesOfTask)> = Vec::new();
+        let mut writers: Vec<(&FileTask, &ZonesOfTask)> = Vec::new();
         for (task, zones) in members {
             let same =
                 |(_, first): &&(_, ZonesOfTask)| first.identity.is_some() && first.identity == zones.identity;
-            let Some((other, first)) = groups.iter().find(same) else {
-                groups.push((task, zones.clone()));
-                continue;
-            };
-            if (first.terms.size, first.terms.capacity) != (zones.terms.size, zones.terms.capacity)
-                && !zones.real
-            {
-                let reason = format!(
-                    "`{}` uses the same file with other zones: use the same size and capacity",
-                    other.name
-                );
-                return Err(EngineError::Task { task: task.name.clone(), reason });
+            match groups.iter().find(same) {
+                Some((other, first)) => zones.join(task, other, first)?,
+                None => groups.push((task, zones.clone())),
             }
-            // Both begin with the first zone of the file.
-            lock(&first.table).join(&lock(&zones.table));
-            zones.table = first.table.clone();
+            // A reset needs no zone that is active.
+            if task.mix.writes() {
+                writers.push((task, zones));
+            }
         }
+        // Only now that each knows the others' regions.
+        writers.iter().for_each(|(_, zones)| zones.claim());
+        writers.iter().try_for_each(|(task, zones)| zones.refuse_blocked(task))
+    }
+
+    /// Uses the zones of another task with the same device.
+    fn join(&mut self, task: &FileTask, other: &FileTask, first: &ZonesOfTask) -> Result<(), EngineError> {
+        let differ = (first.terms.size, first.terms.capacity) != (self.terms.size, self.terms.capacity);
+        if differ && !self.real {
+            let reason = format!(
+                "`{}` uses the same file with other zones: use the same size and capacity",
+                other.name
+            );
+            return Err(EngineError::Task { task: task.name.clone(), reason });
+        }
+        // Both begin with the first zone of the file.
+        lock(&first.table).join(&lock(&self.table));
+        self.table = first.table.clone();
         Ok(())
+    }
+
+    /// The task is going to write in its region.
+    fn claim(&self) {
+        let mut table = lock(&self.table);
+        let region = table.within(self.span.0, self.span.1);
+        table.claim(region);
+    }
+
+    /// Refuses a task that could not write in any zone.
+    fn refuse_blocked(&self, task: &FileTask) -> Result<(), EngineError> {
+        let Some(outside) = lock(&self.table).blocked() else { return Ok(()) };
+        let reason = format!(
+            "{outside} zones of the device outside its region are open or closed, as many as it lets be active, so that no other can \
+             be written: finish or reset them with blkzone(8)"
+        );
+        Err(EngineError::Task { task: task.name.clone(), reason })
     }
 
     /// A worker's seat at the zones.

@@ -118,32 +118,29 @@ impl ZoneTable {
         self.size
     }
 
-    /// Takes over the regions of another table of the same device, and its limit. Nobody has a seat at either yet.
+    /// Takes over the zones of another table of the same device, and its limit. Nobody has a seat at either, or has claimed a region,
+    /// yet.
     pub(super) fn join(&mut self, other: &ZoneTable) {
         let mine = self.zones.len();
         self.zones.extend(other.zones.iter().skip(mine));
-        for (mine, other) in self.zones.iter_mut().zip(&other.zones) {
-            mine.left_over |= other.left_over;
-        }
-        let count =
-            |which: fn(&ZoneState) -> bool| self.zones.iter().filter(|state| which(state)).count() as u32;
-        (self.active, self.left_over) = (count(|state| state.zone.active), count(|state| state.left_over));
+        self.active = self.zones.iter().filter(|state| state.zone.active).count() as u32;
         self.limit(other.max_open);
     }
 
     /// A task is going to write in these zones: those that are active already count as open, for whoever writes there.
-    ///
-    /// # Errors
-    /// How many zones outside of them are active, where the device lets no more be so: nothing can be written.
-    pub(super) fn claim(&mut self, region: Range<usize>) -> Result<(), u32> {
+    pub(super) fn claim(&mut self, region: Range<usize>) {
         for state in &mut self.zones[region] {
             if state.zone.active && !state.left_over {
                 state.left_over = true;
                 self.left_over += 1;
             }
         }
+    }
+
+    /// How many zones outside of all claimed regions are active, where the device lets no more be so: nothing can be written.
+    pub(super) fn blocked(&self) -> Option<u32> {
         let outside = self.active - self.left_over;
-        if self.max_active.is_some_and(|max| outside >= max) { Err(outside) } else { Ok(()) }
+        self.max_active.is_some_and(|max| outside >= max).then_some(outside)
     }
 
     /// The zones that lie within a range of bytes as a whole.

@@ -1,14 +1,18 @@
 //! Whose turn it is to open a zone.
 
+use std::io;
 use std::sync::{Arc, Mutex};
 
-use iolite_model::Zoned;
+use iolite_model::{Bytes, FileTask, Mix, Target, Zoned};
+use iolite_sys::zoned::{Zone, ZoneKind};
 use iolite_workload::{IoKind, PlannedOp};
 
-use super::device::AssumedZones;
+use super::ZonesOfTask;
+use super::device::{AssumedZones, ZoneDevice};
 use super::seat::{Placement, ZoneOrder, ZoneSeat, lock};
 use super::table::ZoneTable;
 use crate::backend::IoOp;
+use crate::error::EngineError;
 
 /// Four zones of 8 KiB, of which one may be open.
 fn table() -> Arc<Mutex<ZoneTable>> {
@@ -74,4 +78,65 @@ fn a_zone_has_one_write_in_flight() {
         Placement::Now(PlannedOp { kind: IoKind::Read, ..WRITE })
     );
     assert_eq!(seat.place(PlannedOp { kind: IoKind::Read, ..WRITE }).unwrap(), Placement::Over);
+}
+
+/// Four zones of 8 KiB, of which two may be active; the first two are, each with a block.
+#[derive(Debug)]
+struct HalfActive;
+
+impl ZoneDevice for HalfActive {
+    fn report(&self, _from: u64, _to: u64) -> io::Result<Vec<Zone>> {
+        let zone = |number: u64| {
+            let (start, active) = (number * (8 << 10), number < 2);
+            let write_pointer = start + if active { 4096 } else { 0 };
+            let (length, capacity) = (8 << 10, 8 << 10);
+            Zone { start, length, capacity, write_pointer, kind: ZoneKind::Sequential, active }
+        };
+        Ok((0..4).map(zone).collect())
+    }
+
+    fn reset(&self, _start: u64, _length: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&self, _start: u64, _length: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn max_open(&self) -> Option<u32> {
+        None
+    }
+
+    fn max_active(&self) -> Option<u32> {
+        Some(2)
+    }
+}
+
+/// Tasks with these zones (the first, and the one after the last) and mixes start together on the device.
+fn start_together(tasks: &[(u64, u64, Mix)]) -> Result<Vec<ZonesOfTask>, EngineError> {
+    let zone = 8 << 10;
+    let mut members = Vec::new();
+    for (first, end, mix) in tasks {
+        let (offset, size) = (first * zone, (end - first) * zone);
+        let target = Target::Null { size: Bytes(size) };
+        let task = FileTask { name: "t".into(), mix: *mix, target, ..FileTask::default() };
+        let (device, identity) = (Arc::new(HalfActive), Some((1, 1)));
+        let zones = ZonesOfTask::over(&task, Zoned::default(), device, zone, (offset, size), true, identity)?;
+        members.push((task, zones));
+    }
+    ZonesOfTask::share(members.iter_mut().map(|(task, zones)| (&*task, zones)))?;
+    Ok(members.into_iter().map(|(_, zones)| zones).collect())
+}
+
+/// Zones that are active in the region of a task that writes are its own, for the others as well.
+#[test]
+fn tasks_on_one_device_are_judged_together() {
+    let refused = |tasks: &[(u64, u64, Mix)]| start_together(tasks).unwrap_err().to_string();
+    assert!(refused(&[(2, 4, Mix::Write)]).contains("2 zones of the device outside its region"));
+    assert!(refused(&[(0, 2, Mix::Read), (2, 4, Mix::Write)]).contains("2 zones"), "nobody finishes them");
+    for tasks in [[(0, 2, Mix::Write), (2, 4, Mix::Write)], [(2, 4, Mix::Write), (0, 2, Mix::Write)]] {
+        let zones = start_together(&tasks).unwrap();
+        assert!(zones.iter().all(|own| Arc::ptr_eq(&own.table, &zones[0].table)));
+    }
+    start_together(&[(2, 4, Mix::Trim)]).unwrap();
 }

@@ -14,7 +14,7 @@ use iolite_suites::{Conclusions, Procedure, Step};
 
 use super::failure::Failure;
 use super::latency::{Search, Searched};
-use super::outcome::{continued, error_number};
+use super::outcome::{continued, error_number, unread};
 use super::status::Status;
 use super::watchers::Watchers;
 use crate::language::lower::preparation;
@@ -388,7 +388,7 @@ fn ended(thread: &Thread, run: &Run, phase: u32, failure: Option<&Failure>, watc
         task: None,
         started_unix: Nanos(0),
         error: error_number(result, failure.map(|failure| failure.number)),
-        ending: None,
+        ending: unread(run, result),
         continued: continued(thread, result),
         steady: watchers.steady(phase),
         depth: None,

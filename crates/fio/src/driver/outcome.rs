@@ -2,6 +2,7 @@
 
 use iolite_model::errno::{EAGAIN, EILSEQ, EINVAL, EIO, ENOSPC, ETIMEDOUT};
 use iolite_model::{Ending, ErrorClass, ErrorTally, FileTask, JobTask, OpKind, Task};
+use iolite_results::{ReadBack, Run};
 use iolite_stats::PhaseResult;
 
 use crate::language::thread::Thread;
@@ -39,6 +40,14 @@ fn ends(phase: &PhaseResult, tally: &ErrorTally) -> bool {
     let unreadable = phase.end.verified.as_ref().is_some_and(|verified| verified.unreadable > 0) && !backlog;
     let of_reads = tally.kind == OpKind::Read && tally.class != ErrorClass::Verify;
     task.errors.stop.contains(&tally.class) || (unreadable && of_reads)
+}
+
+/// How a job ends that could not read all that was left to verify at its end, whatever it goes on after: with fio, too. `None` where
+/// it ended otherwise.
+pub(super) fn unread(run: &Run, phase: &PhaseResult) -> Option<Ending> {
+    let reads = run.of_phase::<ReadBack>(phase.info.index)?.unread;
+    let reason = format!("{reads} reads have failed when what was written was read back at the end");
+    (reads > 0 && phase.end.ending == Ending::Completed).then_some(Ending::Failed(reason))
 }
 
 /// Whether an operation took longer than any may (`max_latency`), which ends a phase.

@@ -43,17 +43,25 @@ impl Assignment {
 }
 
 /// The options that a section sets, with these defaults before it. `kb_base` and `ioengine` come first wherever they stand,
-/// because the others are read by them.
+/// because the others are read by them; as in fio `kb_base` is for what follows it on a command line.
 ///
 /// # Errors
 /// All settings that are unknown, not supported, for another engine, or whose arithmetic is wrong.
 pub(super) fn assignments(section: &Section, defaults: &[Assignment]) -> Result<Vec<Assignment>, Problems> {
-    let last = |name: &str| {
-        let own = section.settings.iter().rev().find(|setting| is(setting, name));
+    let last_of = |settings: &[Setting], name: &str| {
+        let own = settings.iter().rev().find(|setting| is(setting, name));
         let before = || defaults.iter().rev().find(|one| one.option.name == name)?.raw.clone();
         own.and_then(|setting| setting.value.clone()).or_else(before)
     };
-    let kb_base = last("kb_base").map_or(1024, |base| if base.trim() == "1000" { 1000 } else { 1024 });
+    let last = |name: &str| last_of(&section.settings, name);
+    let kb_base = |index: usize, setting: &Setting| {
+        let settings = &section.settings;
+        let before = if setting.origin.file.is_some() { settings } else { &settings[..index] };
+        match last_of(before, "kb_base") {
+            Some(base) if base.trim() == "1000" => 1000,
+            _ => 1024,
+        }
+    };
     let engine = last("ioengine").map_or_else(|| ENGINE.to_owned(), |engine| engine.trim().to_owned());
     // An engine that there is not explains all that is wrong with its options.
     if let Some(problem) =
@@ -63,8 +71,8 @@ pub(super) fn assignments(section: &Section, defaults: &[Assignment]) -> Result<
     }
     let mut found = Vec::new();
     let mut problems = Vec::new();
-    for setting in &section.settings {
-        match assignment(setting, kb_base, &engine) {
+    for (index, setting) in section.settings.iter().enumerate() {
+        match assignment(setting, kb_base(index, setting), &engine) {
             Ok(assignment) => found.push(assignment),
             Err(problem) if problems.len() < MAX_REPORTED => problems.push(problem),
             Err(_) => break,

@@ -292,6 +292,11 @@ impl<'a> Entry<'a> {
         depths
     }
 
+    /// Whether one of the jobs has begun with its work.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.jobs.iter().any(|job| job.phase.end.measured.0 > 0 || !job.phase.totals.is_empty())
+    }
+
     /// The error that it is reported with: the first job's that has one.
     pub(crate) fn error(&self) -> i32 {
         self.jobs.iter().map(|job| job.error).find(|&error| error != 0).unwrap_or(0)

@@ -215,12 +215,15 @@ fn ends(mut members: Members, entry: &Entry<'_>) -> Members {
         members = members.with_int("total_err", total).with_int("first_error", number);
     }
     let (bound, window, percent) = target(first.thread.latency_target.as_ref());
-    members = members
-        .with_int("latency_depth", depth(first))
-        .with_int("latency_target", bound.0)
-        .with_int("latency_target_ns", bound.0)
-        .with_float("latency_percentile", percent)
-        .with_int("latency_window", window.0 / 1000);
+    // As in fio, a job that has not begun has no depth.
+    if entry.has_begun() {
+        members = members
+            .with_int("latency_depth", depth(first))
+            .with_int("latency_target", bound.0)
+            .with_int("latency_target_ns", bound.0)
+            .with_float("latency_percentile", percent)
+            .with_int("latency_window", window.0 / 1000);
+    }
     if let Some(description) = &first.thread.description {
         members = members.with_text("desc", description);
     }

@@ -38,6 +38,10 @@ fn figures(entry: &Entry<'_>, significant: u32) -> Figures {
 
 fn job(results: &Results, entry: &Entry<'_>, figures: Figures) -> String {
     let first = entry.first();
+    // As in fio, nothing is said of jobs that only create files.
+    if !entry.has_begun() && entry.error() == 0 {
+        return String::new();
+    }
     let mut out = format!(
         "{}: (groupid={}, jobs={}): err={}: pid={}: {}\n",
         one_line(&first.thread.name),

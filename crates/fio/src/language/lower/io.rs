@@ -29,7 +29,7 @@ pub(super) fn task(spec: &Spec, place: ThreadIndex) -> Result<FileTask> {
         BackendKind::Busy(_) => Vec::new(),
         _ => extents::extents(spec, place, sizes::smallest(spec, mix))?,
     };
-    if fills(spec) {
+    if fills(spec) && !mix.reads() {
         can_fill(&access, &files)?;
     }
     let mut task = FileTask {
@@ -151,7 +151,7 @@ fn target(spec: &Spec, backend: BackendKind, mix: Mix, files: Vec<NamedFile>) ->
         _ => {}
     }
     Ok(Target::Files(FilesTarget {
-        order: if files.len() > 1 { spec.files.order } else { FileOrder::default() },
+        order: if files.len() > 1 { order(spec) } else { FileOrder::default() },
         open: if files.len() > 1 { spec.files.open.unwrap_or(0) } else { 0 },
         parts_anew: if spec.files.remove_each && !spec.job.goes_on() { spec.job.loops } else { 0 },
         overwrite: Overwrite::Anything,
@@ -160,6 +160,14 @@ fn target(spec: &Spec, backend: BackendKind, mix: Mix, files: Vec<NamedFile>) ->
         remove: spec.files.remove,
         files,
     }))
+}
+
+/// Which of several files comes next. As in fio, offsets that may come again never end, so that the first of the files is never done.
+fn order(spec: &Spec) -> FileOrder {
+    match spec.files.order {
+        FileOrder::Sequential if spec.io.random && spec.io.repeats() => FileOrder::RoundRobin(u64::MAX),
+        order => order,
+    }
 }
 
 /// Nothing is done that could be over: only time ends it.

@@ -170,9 +170,9 @@ pub(crate) fn lay_out(spec: &Spec, mix: Mix, files: &[NamedFile]) -> LayOut {
     }
 }
 
-/// Whether work goes on until there is no space left: that of reads or trims alone does not.
+/// Whether work goes on until there is no space left, or files to be read are laid out until then: that of trims alone does not.
 pub(crate) fn fills(spec: &Spec) -> bool {
-    spec.files.fill && !matches!(spec.io.direction, Direction::Read | Direction::Trim)
+    spec.files.fill && spec.io.direction != Direction::Trim
 }
 
 /// Whether work can go on until there is no space left.
@@ -374,7 +374,7 @@ pub const OPTIONS: &[Opt] = &[
         put(&mut s.files.open, count(g, 0, u32::MAX).map(Some))
     })
     .bounded(
-        "it limits how many files are used at the same time, where a job goes through each of them; all of them are open all the time, and with files of different sizes the next one may begin an operation or two earlier",
+        "it limits how many files are used at the same time; all of them are open all the time",
     ),
     opt(
         "file_service_type",
@@ -394,9 +394,10 @@ pub const OPTIONS: &[Opt] = &[
         Form::Flag,
         "0",
         "Writes until the device is full, which is not an error, or until size is written. Files are not preallocated. \
-         Random offsets need a size. Files of a job that also reads are laid out before it, as far as they fit; with loops, no more than that is done in all.",
+         Random writes need a size. Files of a job that reads are laid out before it, as far as they fit.",
         |s, g| put(&mut s.files.fill, g.flag()),
-    ),
+    )
+    .bounded("a mix leaves out files for which there is no space, where fio fails, and the writes of a mix stay within what was laid out"),
     opt(
         "create_serialize",
         &[],
@@ -536,6 +537,5 @@ pub const OPTIONS: &[Opt] = &[
     }),
     opt("unlink_each_loop", &[], Form::Flag, "0", "The files are removed before each further loop; those of the last loop are kept.", |s, g| {
         put(&mut s.files.remove_each, g.flag())
-    })
-    .bounded("the files are emptied between loops, instead of being removed and created again: jobs that share a file and verify it report what another of them has emptied"),
+    }),
 ];

@@ -113,6 +113,12 @@ fn kb_base_counts_for_its_section_wherever_it_stands() {
     assert_eq!(blocks(&plan), [1024, 1000, 1024]);
     let global = planned("[global]\nkb_base=1000\nioengine=null\nsize=1m\n[a]\nbs=4kib\n[b]\nbs=4k").unwrap();
     assert_eq!(blocks(&global), [4096, 4000]);
+    // On a command line it is for what follows.
+    let commands = planned_with(
+        "--ioengine=null --size=1m --bs=1k --name=a --bs=2k --kb_base=1000 --name=b --kb_base=1000 --bs=2k --name=c",
+        &[],
+    );
+    assert_eq!(blocks(&commands.unwrap()), [2048, 2000, 1024]);
 }
 
 #[test]
