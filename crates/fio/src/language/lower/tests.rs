@@ -153,7 +153,7 @@ fn what_ends_a_job() {
         (&[("rw", "write"), ("fill_device", "1")], Stop { full: true, ..bytes(1 << 20) }),
         (&[("rw", "randrw"), ("fill_device", "1")], Stop { full: true, ..bytes(1 << 20) }),
         (&[("rw", "trimwrite"), ("fill_device", "1")], Stop { full: true, ..bytes(1 << 20) }),
-        (&[("rw", "read"), ("fill_device", "1")], bytes(1 << 20)),
+        (&[("rw", "read"), ("fill_device", "1")], Stop { full: true, ..bytes(1 << 20) }),
         (&[("rw", "trim"), ("fill_device", "1")], bytes(1 << 20)),
         (&[("bssplit", "4k/50:6k/50")], bytes(1 << 20)),
     ] {
