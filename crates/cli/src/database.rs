@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use iolite_db::Server;
+use iolite_db::{Server, ServerOptions};
 use iolite_model::Bytes;
 
 use crate::exit::{self, Exit};
@@ -46,6 +46,10 @@ enum Verb {
         /// Block size of the database (MariaDB: innodb_page_size, 4KiB to 64KiB), when its data is created
         #[arg(long, value_name = "SIZE")]
         block_size: Option<Bytes>,
+        /// Have MariaDB report waits for InnoDB's mutexes, latches and files (performance_schema), for `waits watch` and `tproc-c`; costs
+        /// throughput, and holds until the server is stopped
+        #[arg(long)]
+        performance_schema: bool,
     },
     /// Stop the server in DIR; its files are kept
     Stop {
@@ -64,11 +68,18 @@ enum Verb {
 /// It can't be started or stopped.
 pub(crate) fn run(args: &DbArgs) -> anyhow::Result<Exit> {
     match &args.verb {
-        Verb::Start { server, directory, port, block_size } => {
+        Verb::Start { server, directory, port, block_size, performance_schema } => {
+            let (port, block, performance_schema) = (*port, *block_size, *performance_schema);
             let (started, already) = match server.running(directory)? {
-                Some(running) if *port && running.port.is_none() => return Err(portless(*server, directory)),
+                Some(running) if port && running.port.is_none() => {
+                    return Err(running_without(*server, directory, "a port", "--port"));
+                }
+                Some(running) if performance_schema && !server.is_instrumented(&running) => {
+                    let what = "the instrumentation of waits";
+                    return Err(running_without(*server, directory, what, "--performance-schema"));
+                }
                 Some(running) => (running, " already"),
-                None => (server.start(directory, *port, *block_size)?, ""),
+                None => (server.start(directory, ServerOptions { port, block, performance_schema })?, ""),
             };
             let (url, pid) = (&started.url, started.pid);
             output::print(&format!(
@@ -85,11 +96,11 @@ pub(crate) fn run(args: &DbArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fit)
 }
 
-fn portless(server: Server, directory: &Path) -> anyhow::Error {
+fn running_without(server: Server, directory: &Path, what: &str, option: &str) -> anyhow::Error {
     let (server, directory) = (server.name(), directory.display());
     anyhow::anyhow!(
-        "the server in {directory} is running without a port: stop it (iolite db stop {server} {directory}), then start it with \
-         --port"
+        "the server in {directory} is running without {what}: stop it (iolite db stop {server} {directory}), then start it with \
+         {option}"
     )
 }
 

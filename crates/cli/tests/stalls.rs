@@ -57,3 +57,41 @@ fn a_slow_device_is_distinguished_from_a_throttle_before_it() {
     let Some(on_device) = attributed(&place, &throttle, Path::new(&device.0)) else { return };
     assert!(share(&on_device, "device") > 0.5 && share(&on_device, "elsewhere") < 0.5, "{on_device}");
 }
+
+/// Another user than root sees no requests of devices and no lookups of pages: both are stated, with the reason, and the rest is reported.
+#[test]
+fn what_another_user_cannot_see_is_stated() {
+    if !is_root() {
+        return skip("another user's view needs root to become one").unwrap_or(());
+    }
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    let directory = tempfile::Builder::new().permissions(open).tempdir().unwrap();
+    let program = directory.path().join("iolite");
+    fs::copy(IOLITE, &program).unwrap();
+    let own = directory.path().join("nobody");
+    fs::create_dir(&own).unwrap();
+    std::os::unix::fs::chown(&own, Some(65_534), Some(65_534)).unwrap();
+    let job = directory.path().join("job.toml");
+    let text = "[[tasks]]\n[tasks.io]\nname = 'writes'\ntarget.file = { name = 'data', size = '4MiB' }\nmix = 'write'\nblock = '4KiB'\n\
+                stop.operations = 2000\n";
+    fs::write(&job, text).unwrap();
+    let as_nobody = |arguments: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(arguments);
+        command.args(["--json", "--quiet", "--results"]).arg(own.join("results.db"));
+        let output = command.current_dir(&own).env("HOME", "/nonexistent").output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        json(&output)
+    };
+    let run = as_nobody(&["run", &job.display().to_string(), "--directory", ".", "--stalls=1ns"]);
+    let stalls = &run["stalls"][0];
+    assert_eq!(stalls["traced"], false, "{stalls:#}");
+    assert!(stalls["examined"].as_u64().unwrap() > 0, "{stalls:#}");
+    let parts = &stalls["largest_part"];
+    assert_eq!((&parts["device"], &parts["scheduler"]), (&0.into(), &0.into()), "{stalls:#}");
+    let warnings = run["warnings"].to_string();
+    assert!(warnings.contains("requests-not-traced") && warnings.contains("root"), "{warnings}");
+    let cache = as_nobody(&["observe", "cachestat", "--duration", "300ms", "--interval", "50ms"]);
+    let warnings = cache["warnings"].to_string();
+    assert!(warnings.contains("cache-not-traced") && warnings.contains("root"), "{warnings}");
+}

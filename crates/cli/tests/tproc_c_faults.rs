@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use common::subject::{Subject, plain};
-use common::{Limit, Throttle, json, skip, stderr};
+use common::{Limit, Mount, Throttle, json, skip, stderr};
 use iolite_model::ErrorCause;
 
 const RUN: [&str; 8] = ["tproc-c", "run", "--quiet", "--users", "2", "--ramp", "0s", "--duration"];
@@ -129,6 +129,30 @@ fn a_lock_that_is_refused_again_and_again_ends_the_run_with_its_remedy() {
     }
 }
 
+/// SQLite is embedded: a full file system ends its run, and what it has committed stays.
+#[test]
+fn a_disk_that_is_full_ends_the_run_with_its_remedy_and_loses_no_order() {
+    let mut subject = Subject::sqlite();
+    let at = subject.place.data().join("small");
+    let Some(_mounted) = Mount::new(&["-t", "tmpfs", "-o", "size=200m", "tmpfs"], &at) else { return };
+    subject.db = format!("sqlite:{}", at.display());
+    subject.build();
+    let run = start(&subject, &[&RUN[..], &["120s", "--json", "--keep-free", "0B"]].concat());
+    let file = at.join("tproc-c.db-wal");
+    until("a commit", || fs::metadata(&file).is_ok_and(|log| log.len() > 1 << 20));
+    let rest = at.join("rest");
+    // The run may take some of it meanwhile.
+    let _ = fs::write(&rest, vec![0; 256 << 20]);
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
+    produced(ErrorCause::SqliteFull, &printed(&output));
+    let committed = json(&output)["phases"][0]["counted"].clone();
+    fs::remove_file(rest).unwrap();
+    assert!(plain(&subject.done(&["tproc-c", "check"])).ends_with("CONSISTENT"));
+    assert!(committed.is_null() || committed["orders"] == committed["new_orders"], "{committed:#}");
+    subject.done(&[&RUN[..], &["1s", "--keep-free", "0B"]].concat());
+}
+
 /// Changes come faster than a slow disk takes the pages, until the redo log has no space for more of them.
 #[test]
 fn stalls_are_attributed_to_a_redo_log_that_is_full() {
@@ -174,6 +198,11 @@ fn what_a_server_refuses_a_run_has_its_remedy() {
             "GRANT ALL ON ALL TABLES IN SCHEMA iolite_tproc_c TO weak",
         ]);
         produced(ErrorCause::PgConnections, &as_weak("ALTER ROLE weak CONNECTION LIMIT 4"));
+        // As on a hot standby.
+        subject.psql(&["ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()"]);
+        let read_only = subject.output(&run);
+        assert_eq!(read_only.status.code(), Some(1), "{}", printed(&read_only));
+        produced(ErrorCause::PgReadOnly, &printed(&read_only));
     }
     if let Some(subject) = Subject::server("mariadb") {
         subject.build();

@@ -36,7 +36,7 @@ pub use monitor::{DatabaseObservation, LatestCounters, Monitor, Waited};
 pub use mysql::Mysql;
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
-pub use server::Server;
+pub use server::{Server, ServerOptions};
 pub use sqlite::Sqlite;
 pub use started::Started;
 pub use url::{DatabaseUrl, without_password};

@@ -20,6 +20,17 @@ pub enum Server {
     Mariadb,
 }
 
+/// How a private server is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ServerOptions {
+    /// Also on a port of the loopback address, the same from start to start where that is free.
+    pub port: bool,
+    /// Blocks of this size, where its data is created.
+    pub block: Option<Bytes>,
+    /// It shows waits for its mutexes, latches and files, which costs throughput (MariaDB; PostgreSQL always does).
+    pub performance_schema: bool,
+}
+
 impl Server {
     /// All there are.
     pub const ALL: [Server; 2] = [Server::Postgres, Server::Mariadb];
@@ -40,31 +51,37 @@ impl Server {
         }
     }
 
-    /// Starts one in `directory`, which is made, or is empty, or was made by an earlier start, whose contents are kept; with
-    /// `port`, also on a port of the loopback address, the same from start to start where that is free; with `block`, with blocks of
-    /// that size where its data is created.
+    /// Starts one in `directory`, which is made, or is empty, or was made by an earlier start, whose contents are kept.
     ///
     /// # Errors
     /// [`Build`](crate::Error::Build) without the server's programs, or where this program is built without its feature;
-    /// [`Unsupported`](crate::Error::Unsupported) for a block size that can't be chosen;
+    /// [`Unsupported`](crate::Error::Unsupported) for what can't be chosen;
     /// [`Foreign`](crate::Error::Foreign) for a directory with other things in it; [`Engine`](crate::Error::Engine) when one
     /// runs there already, when there is no room, or when it does not start; [`Io`](crate::Error::Io).
-    pub fn start(self, directory: &Path, port: bool, block: Option<Bytes>) -> Result<Started> {
+    pub fn start(self, directory: &Path, options: ServerOptions) -> Result<Started> {
         match self {
             #[cfg(feature = "postgres")]
-            Server::Postgres if block.is_some() => Err(Error::Unsupported {
+            Server::Postgres if options.block.is_some() => Err(Error::Unsupported {
                 database: "PostgreSQL",
                 what: "choose the size of its blocks when it is started",
                 remedy: ErrorCause::PrivateBlockSizeFixed,
             }),
             #[cfg(feature = "postgres")]
-            Server::Postgres => postgres::start(directory, port),
+            Server::Postgres if options.performance_schema => Err(Error::Unsupported {
+                database: "PostgreSQL",
+                what: "switch its instrumentation of waits on",
+                remedy: "remove --performance-schema: it always reports its waits",
+            }),
+            #[cfg(feature = "postgres")]
+            Server::Postgres => postgres::start(directory, options.port),
             #[cfg(feature = "mysql")]
             Server::Mariadb => {
-                mariadb::start(directory, &mariadb::Options { tcp: port, page: block, ..Default::default() })
+                let more = mariadb::instrumented(options.performance_schema);
+                let (tcp, page) = (options.port, options.block);
+                mariadb::start(directory, &mariadb::Options { tcp, page, more, ..Default::default() })
             }
             #[cfg(not(all(feature = "postgres", feature = "mysql")))]
-            _ => self.not_built((directory, port, block)),
+            _ => self.not_built((directory, options)),
         }
     }
 
@@ -81,6 +98,20 @@ impl Server {
             Server::Mariadb => mariadb::running(directory),
             #[cfg(not(all(feature = "postgres", feature = "mysql")))]
             _ => self.not_built(directory),
+        }
+    }
+
+    /// Whether a server that runs shows waits for its mutexes, latches and files.
+    pub fn is_instrumented(self, started: &Started) -> bool {
+        match self {
+            Server::Postgres => true,
+            #[cfg(feature = "mysql")]
+            Server::Mariadb => mariadb::is_instrumented(started.pid),
+            #[cfg(not(feature = "mysql"))]
+            Server::Mariadb => {
+                let _ = started;
+                false
+            }
         }
     }
 

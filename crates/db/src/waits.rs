@@ -73,6 +73,11 @@ pub trait WaitReader: Send {
     /// What makes hidden sessions visible, as a sentence.
     fn remedy(&self) -> String;
 
+    /// Kinds of waits that the server does not show as it is set, with what makes it show them; `None` where it shows all it can.
+    fn gap(&self) -> Option<String> {
+        None
+    }
+
     /// Number of rows in a page that sessions waited for; `None` if this account or server does not show it.
     fn rows_in(&mut self, table: &str, page: u64) -> Option<u64> {
         let _ = (table, page);
@@ -178,7 +183,7 @@ fn sample(
         let passed = began.elapsed().as_nanos() / interval.as_nanos().max(1);
         next = interval * u32::try_from(passed + 1).unwrap_or(u32::MAX);
     }
-    let mut found = WaitsFound { failure, ..tally.found(interval, began.elapsed()) };
+    let mut found = WaitsFound { failure, gap: reader.gap(), ..tally.found(interval, began.elapsed()) };
     if found.hidden > 0 {
         found.remedy = Some(reader.remedy());
     }

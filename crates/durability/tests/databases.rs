@@ -26,7 +26,7 @@ impl Private {
     /// `None`, with the reason printed, where the server's programs are missing.
     fn start(server: Server) -> Option<Private> {
         let directory = tempfile::tempdir().unwrap();
-        match server.start(directory.path(), false, None) {
+        match server.start(directory.path(), ServerOptions::default()) {
             Ok(started) => Some(Private { server, directory, started }),
             Err(Error::Build { what, .. }) => {
                 println!("skipped: {what}");
@@ -45,7 +45,7 @@ impl Private {
         assert!(Command::new("kill").arg("-9").args(all).status().unwrap().success());
         let deadline = Instant::now() + Duration::from_secs(120);
         loop {
-            match self.server.start(self.directory.path(), false, None) {
+            match self.server.start(self.directory.path(), ServerOptions::default()) {
                 Ok(started) => break self.started = started,
                 // Sessions of the one that was killed may hold its memory for a moment.
                 Err(error) => assert!(Instant::now() < deadline, "{error}"),

@@ -8,6 +8,7 @@ pub mod acknowledged;
 mod arrival;
 mod backend;
 mod cache;
+mod checkpoint;
 mod classic;
 mod concluded;
 mod configuration;
@@ -58,6 +59,7 @@ pub use access::{Access, HotSpot, Jumps, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, KindRates, Pace, RatedThinkTime, Schedule, Stop};
 pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
 pub use cache::{Cache, CacheStamp};
+pub use checkpoint::{CheckpointCycles, CheckpointDue, CheckpointReading};
 pub use classic::{
     BonniePhase, BonnieTerms, ClassicStep, ClassicTerms, DdStep, DdTerms, IozoneTerms, IozoneTest,
     MetadataStep,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::arrival::Stop;
+use crate::kind::OpKind;
 use crate::metadata::MetadataTask;
 use crate::phase_task::{Layer, PhaseTask};
 use crate::ramp::Ramp;
@@ -99,6 +100,11 @@ impl Task {
     /// Whether it asks for the same all the time.
     pub fn is_uniform(&self) -> bool {
         self.phase_task().is_uniform()
+    }
+
+    /// The kind of operation that its result is about, where that is another one than the most frequent.
+    pub fn main_kind(&self) -> Option<OpKind> {
+        self.phase_task().main_kind()
     }
 
     /// What its operations per second are called.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::arrival::Stop;
+use crate::kind::OpKind;
 use crate::ramp::Ramp;
 use crate::units::Nanos;
 
@@ -69,6 +70,11 @@ pub trait PhaseTask {
     /// What its operations per second are called.
     fn rate_word(&self) -> &'static str {
         "IOPS"
+    }
+
+    /// The kind of operation that its result is about, where that is another one than the most frequent.
+    fn main_kind(&self) -> Option<OpKind> {
+        None
     }
 
     /// Whether it asks for the same all the time: bursts, pauses, traces and rounds have a course of their own.

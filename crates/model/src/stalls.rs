@@ -59,6 +59,8 @@ pub enum StallCause {
     FreePageWaits,
     /// Sessions waited for space in InnoDB's log buffer.
     LogBufferWaits,
+    /// A second in which sessions of the database were seen waiting for locks of each other.
+    LockWaits,
 }
 
 /// Where the time of an operation went. The parts add up to its response time.
@@ -192,6 +194,7 @@ impl StallCause {
             }
             StallCause::FreePageWaits => "waits for a free page of InnoDB's buffer pool",
             StallCause::LogBufferWaits => "waits for space in InnoDB's log buffer",
+            StallCause::LockWaits => "waits of sessions for locks of each other",
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::phase_task::{Layer, PhaseTask, task_fields};
 use crate::units::{Iops, Nanos};
 
 /// Transactions of TPROC-C by virtual users.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TprocCTask {
     /// Name shown in results: `TPROC-C`.
     pub name: String,
@@ -32,6 +32,9 @@ pub struct TprocCTask {
     pub rate: Option<Iops>,
     /// What ends the phase.
     pub stop: Stop,
+    /// By how much the measured time may be extended, so that it holds whole cycles of checkpoints.
+    #[serde(default)]
+    pub whole_cycles: Option<Nanos>,
     /// Time at the start that is recorded separately and excluded from the totals.
     pub ramp: Nanos,
     /// Length of the intervals of the time series.
@@ -55,6 +58,11 @@ impl PhaseTask for TprocCTask {
 
     fn rate_word(&self) -> &'static str {
         "per second"
+    }
+
+    /// NOPM is about New-Orders.
+    fn main_kind(&self) -> Option<OpKind> {
+        OpKind::named("new-order").filter(|kind| self.kinds.contains(kind))
     }
 }
 

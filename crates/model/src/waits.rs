@@ -20,6 +20,9 @@ pub struct WaitsFound {
     pub hidden: u64,
     /// What makes them visible, if some were hidden.
     pub remedy: Option<String>,
+    /// Kinds of waits that the server does not show as it is set, with what makes it show them.
+    #[serde(default)]
+    pub gap: Option<String>,
     /// Waits, the one with the most sessions first.
     pub waits: Vec<WaitShare>,
     /// Statements, the one with the most sessions first.

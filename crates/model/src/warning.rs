@@ -391,6 +391,23 @@ pub enum Warning {
         /// Operations in flight on average, and pauses asked for.
         busy: f64,
     },
+    /// The measured time is no whole number of the database's cycles of checkpoints.
+    #[error(
+        "`{phase}`: the measured time holds {cycles:.1} checkpoint cycles ({}), and is no whole number of them: what checkpoints \
+         cost is counted too little or too often; {}",
+        started_words(*started),
+        cycle_remedy(*cycle)
+    )]
+    PartialCheckpointCycles {
+        /// The phase.
+        phase: String,
+        /// Cycles that it holds.
+        cycles: f64,
+        /// Checkpoints that started in it; `None` of a database in which they have no start.
+        started: Option<u64>,
+        /// About how long one takes, where that is known.
+        cycle: Option<Nanos>,
+    },
     /// The load generator was at a limit of its host.
     #[error("`{phase}`: {limit}: the figures reflect this host as much as its storage; {}", .limit.remedy())]
     GeneratorLimited {
@@ -425,11 +442,33 @@ fn one_for(jobs: u32) -> String {
     if jobs == 1 { "one per commit".to_owned() } else { format!("one per {jobs} commits") }
 }
 
+/// Checkpoints that started in the measured time.
+fn started_words(started: Option<u64>) -> String {
+    match started {
+        None => "1 is as much log as makes a checkpoint due".to_owned(),
+        Some(0) => "none started in it".to_owned(),
+        Some(1) => "one checkpoint started in it".to_owned(),
+        Some(many) => format!("{many} checkpoints started in it"),
+    }
+}
+
+/// How whole cycles are measured.
+fn cycle_remedy(cycle: Option<Nanos>) -> String {
+    match cycle {
+        Some(cycle) => format!(
+            "measure for a multiple of the {cycle} that a cycle takes here (--duration), or have the measured time extended to whole \
+             cycles (--whole-cycles)"
+        ),
+        None => "measure for longer (--duration)".to_owned(),
+    }
+}
+
 impl Warning {
     /// Whether the two say the same of a run, so that one of them is enough: equal ones, and the same cause in another phase.
     pub fn repeats(&self, other: &Warning) -> bool {
         match (self, other) {
-            (Warning::ForeignLoad { .. }, Warning::ForeignLoad { .. }) => true,
+            (Warning::ForeignLoad { .. }, Warning::ForeignLoad { .. })
+            | (Warning::PartialCheckpointCycles { .. }, Warning::PartialCheckpointCycles { .. }) => true,
             (
                 Warning::GeneratorLimited { limit, layout, .. },
                 Warning::GeneratorLimited { limit: met, layout: of_layout, .. },

@@ -1,10 +1,11 @@
 //! Two jobs in turns, as text and as a JSON document.
 //!
-//! The document has `"format": "iolite-ab/1"`, `run` (as in a check's), `jobs` (`a`, `b`), `pairs`, `repeat`, `detect` (a share),
+//! The document has `"format": "iolite-ab/1"`, `run` (as in a check's), `database` (null, or as in a run of TPROC-C), `jobs` (`a`, `b`), `pairs`, `repeat`, `detect` (a share),
 //! `error` (the probability of a false answer), `end` (`different`, `alike`, `repeats`), `pairs_suggested` (number, or null), `order` (list of `a` and `b`: which came first),
 //! `figures` (list: `part`, `kind`, `figure`, `decides`, `a`, `b`, `ratio` (b over a) with `ratio_low` and `ratio_high`, `pairs`, `finding`),
 //! `warnings` and `ending`.
 
+use iolite_model::TprocCDatabase;
 use iolite_results::Run;
 use iolite_results::ab::{AB_ERROR, AbConcluded, AbEnd, AbFigure, figures};
 use iolite_results::comparison::Finding;
@@ -13,7 +14,7 @@ use serde_json::{Value, json as document};
 use crate::grid::aligned;
 use crate::json as shared;
 use crate::styler::{Emphasis, Style, Styler};
-use crate::{answer, machine};
+use crate::{answer, machine, tproc_c};
 
 /// Name and version of the document.
 const FORMAT: &str = "iolite-ab/1";
@@ -59,6 +60,9 @@ pub fn text(report: &AbReport<'_>, style: Style) -> String {
     let mut out =
         styler.paint(Emphasis::Strong, &format!("iolite {version}: two jobs, run alternately")) + "\n";
     out += &machine::describe(&report.run.info, report.run.calibration.as_ref(), styler);
+    if let Some(database) = report.run.concluded::<TprocCDatabase>().last() {
+        out += &tproc_c::describe(&database, styler);
+    }
     out += &styler.item("A  ", 3, &terms.jobs.0);
     out += &styler.item("B  ", 3, &terms.jobs.1);
     let mut parts: Vec<&str> = report.figures.iter().map(|figure| &*figure.part).collect();
@@ -157,6 +161,7 @@ pub fn json(report: &AbReport<'_>) -> Value {
     document!({
         "format": FORMAT,
         "run": shared::stored(&run.info),
+        "database": run.concluded::<TprocCDatabase>().last().as_ref().map(tproc_c::database),
         "jobs": { "a": terms.jobs.0, "b": terms.jobs.1 },
         "pairs": blocks.len(),
         "repeat": terms.repeat,

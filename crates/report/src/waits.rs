@@ -114,6 +114,9 @@ pub(crate) fn section(found: &WaitsFound, styler: Styler) -> String {
     let share = found.cost.0 as f64 * 100.0 / (found.interval.0 as f64).max(1.0);
     let cost = format!("a sample took {} on average: {share:.1} % of one session", found.cost);
     out += &rendered(&Note::plain("cost", cost), styler);
+    if let Some(gap) = &found.gap {
+        out += &rendered(&Note::plain("not seen", gap.clone()), styler);
+    }
     if let Some(failure) = &found.failure {
         out += &rendered(&Note::plain("ended", format!("sampling ended: {failure}")), styler);
     }
@@ -192,5 +195,7 @@ mod tests {
         assert!(hidden.contains("at least 0.00") && hidden.contains("4 sessions are hidden"), "{hidden}");
         assert!(!hidden.contains("no session was active"), "{hidden}");
         assert!(section(&WaitsFound::default(), styler).contains("no session was active"));
+        let gap = section(&WaitsFound { gap: Some("mutexes".into()), ..WaitsFound::default() }, styler);
+        assert!(gap.contains("not seen mutexes"), "{gap}");
     }
 }

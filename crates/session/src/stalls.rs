@@ -12,6 +12,9 @@ use crate::stall_watch::{Shared, StallWatch};
 
 /// Name of the probe of a database's counters.
 const DATABASE: &str = "database";
+/// Name of the probe of what sessions wait for, and what its waits for locks begin with.
+const WAITS: &str = "waits";
+const LOCK: &str = "Lock:";
 /// Counters of a database any growth of which is notable.
 const COUNTED: [(StallCause, &str); 3] = [
     (StallCause::DataFileWrites, "data_writes"),
@@ -27,6 +30,24 @@ const NOTABLE: f64 = 0.05;
 fn is_nearly_full(reading: &Reading) -> bool {
     let (age, max) = (reading.value("checkpoint_age_bytes"), reading.value("max_checkpoint_age_bytes"));
     age.zip(max).is_some_and(|(age, max)| max > 0.0 && age >= NEARLY_FULL * max)
+}
+
+/// Times between readings in which sessions spent time in a wait. A wait has no reading before it was first seen: `all` has those of the
+/// sampler. Its counter begins anew with each phase.
+fn lock_waits(all: &[Reading], waits: &[Reading]) -> Vec<(Nanos, Nanos)> {
+    let spent = |reading: &Reading| reading.value("session_seconds").unwrap_or(0.0);
+    let (mut found, mut before) = (Vec::new(), None::<&Reading>);
+    for reading in waits {
+        let earlier = before.map_or(0.0, spent);
+        let is_new = spent(reading) < earlier;
+        if spent(reading) > if is_new { 0.0 } else { earlier } {
+            let last = all.iter().rev().find(|other| other.at < reading.at).map(|other| other.at);
+            let from = before.filter(|_| !is_new).map(|before| before.at).or(last);
+            found.push((from.unwrap_or(reading.at), reading.at));
+        }
+        before = Some(reading);
+    }
+    found
 }
 
 impl Session<'_> {
@@ -121,7 +142,11 @@ impl Session<'_> {
         let written = databases
             .iter()
             .flat_map(|readings| COUNTED.map(|(cause, counter)| (cause, *readings, counter, 0.0)));
-        let mut notable = Vec::new();
+        let locks = readings.series().filter(|(probe, wait, _)| *probe == WAITS && wait.starts_with(LOCK));
+        let locked = locks.flat_map(|(.., waits)| lock_waits(readings.of(WAITS, ""), waits));
+        let locked =
+            locked.map(|(from, to)| (StallCause::LockWaits, self.on_monotonic(from), self.on_monotonic(to)));
+        let mut notable: Vec<(StallCause, Nanos, Nanos)> = locked.collect();
         for (cause, readings, counter, min) in watched.into_iter().chain(written) {
             let much = |pair: &&[Reading]| pair[1].rate(&pair[0], counter).is_some_and(|rate| rate > min);
             let span =
@@ -145,6 +170,23 @@ mod tests {
     use iolite_model::ReadingValue;
 
     use super::*;
+
+    #[test]
+    fn waits_for_locks_are_seen_from_their_first_reading_on() {
+        let second = |at: u64| Nanos(at * 1_000_000_000);
+        let reading = |at, name: &'static str, value| Reading {
+            probe: WAITS.into(),
+            subject: "Lock:tuple".into(),
+            at: second(at),
+            values: vec![ReadingValue::counter(name, value)],
+        };
+        let all: Vec<Reading> = (1..9).map(|at| reading(at, "observed_seconds", at as f64)).collect();
+        let spent = [(3, 0.5), (4, 0.5), (5, 0.7), (6, 0.2), (7, 0.2)];
+        let waits: Vec<Reading> =
+            spent.iter().map(|(at, spent)| reading(*at, "session_seconds", *spent)).collect();
+        let expected = [(2, 3), (4, 5), (5, 6)].map(|(from, to)| (second(from), second(to)));
+        assert_eq!(lock_waits(&all, &waits), expected);
+    }
 
     #[test]
     fn a_redo_log_is_nearly_full_from_seven_eighths_of_its_maximum() {

@@ -35,6 +35,7 @@ mod tally;
 mod timetable;
 mod totals;
 mod tproc_c_rates;
+mod whole_cycles;
 
 pub use cap::{Cap, CapFound, cap};
 pub use change::{Change, PhaseChanges, changes};
@@ -59,3 +60,4 @@ pub use summary::{PhaseResult, Summary};
 pub use timetable::{Slot, Timetable};
 pub use totals::PhaseTotals;
 pub use tproc_c_rates::TprocCRates;
+pub use whole_cycles::WholeCycles;

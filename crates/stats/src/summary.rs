@@ -38,8 +38,11 @@ pub struct Summary {
 }
 
 impl PhaseResult {
-    /// The kind of operation that the phase is about: the commit where there is one, else the one that occurred most.
+    /// The kind of operation that the phase is about: the task's own, the commit where there is one, else the one that occurred most.
     pub fn main_kind(&self) -> OpKind {
+        if let Some(kind) = self.info.task.main_kind().filter(|kind| self.totals.operations(*kind) > 0) {
+            return kind;
+        }
         if self.totals.operations(OpKind::Sync) > 0 && self.totals.operations(OpKind::Commit) > 0 {
             return OpKind::Commit;
         }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use iolite_model::{Concluded, Job, JobTask, MetadataTask, Nanos, Target};
+use iolite_model::{Concluded, Job, JobTask, Layer, MetadataTask, Nanos, Target, Task};
 use iolite_results::Run;
 use iolite_results::ab::{AbBlock, AbConcluded, AbEnd, AbTerms, Side, deciding};
 use iolite_results::comparison::Figure;
@@ -26,8 +26,8 @@ pub struct CreatedFiles(pub Vec<JobTask>);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ab {
     terms: AbTerms,
-    /// The sets of tasks of A and of B.
-    jobs: [Vec<Vec<JobTask>>; 2],
+    /// The steps of a turn of A and of B, the last one first.
+    turns: [Vec<Step<CreatedFiles>>; 2],
     /// What is left of the turn, the next step last.
     ahead: Vec<Step<CreatedFiles>>,
     /// The turn that runs, and the number of its first phase.
@@ -53,8 +53,15 @@ impl Ab {
             let set = |set: &[JobTask]| set.iter().map(|task| of_side(task, side, &is_there)).collect();
             job.sets().into_iter().map(set).collect()
         };
-        let jobs = [sets(a, Side::A), sets(b, Side::B)];
-        Ab { terms, jobs, ahead: Vec::new(), turn: None, open: None, blocks: Vec::new() }
+        let turns = [sets(a, Side::A), sets(b, Side::B)].map(|job| turn(&job));
+        Ab { terms, turns, ahead: Vec::new(), turn: None, open: None, blocks: Vec::new() }
+    }
+
+    /// Compares two loads inside a database, which brings it to its start by itself before each phase. Both sides of a pair have the
+    /// same random numbers, and each pair others.
+    pub fn in_database(a: Task, b: Task, terms: AbTerms) -> Ab {
+        let turns = [a, b].map(|task| vec![Step::Run(vec![task])]);
+        Ab { terms, turns, ahead: Vec::new(), turn: None, open: None, blocks: Vec::new() }
     }
 
     /// Ends the turn that has run; the pair too, where it was its second.
@@ -101,11 +108,13 @@ impl Ab {
             None => Side::B,
         };
         self.turn = Some((side, run.next_phase()));
-        let job = &self.jobs[side as usize];
-        let created = job.iter().flatten().filter(|task| changes_its_files(task)).cloned().collect();
-        self.ahead = job.iter().rev().map(|set| Step::Run(set.iter().map(JobTask::task).collect())).collect();
-        if !self.ahead.is_empty() {
-            self.ahead.push(Step::Prepare(CreatedFiles(created)));
+        self.ahead = self.turns[side as usize].clone();
+        let pair = self.blocks.len() as u64;
+        for step in &mut self.ahead {
+            let Step::Run(tasks) = step else { continue };
+            for task in tasks.iter_mut().filter(|task| task.layer() == Layer::Database) {
+                task.reseed(pair);
+            }
         }
     }
 }
@@ -125,6 +134,17 @@ impl Procedure for Ab {
         }
         self.ahead.pop().unwrap_or_else(|| Step::Failed("a job without tasks cannot be compared".into()))
     }
+}
+
+/// The steps of a turn, the last one first: its files are created anew by it.
+fn turn(job: &[Vec<JobTask>]) -> Vec<Step<CreatedFiles>> {
+    let created = job.iter().flatten().filter(|task| changes_its_files(task)).cloned().collect();
+    let mut steps: Vec<Step<CreatedFiles>> =
+        job.iter().rev().map(|set| Step::Run(set.iter().map(JobTask::task).collect())).collect();
+    if !steps.is_empty() {
+        steps.push(Step::Prepare(CreatedFiles(created)));
+    }
+    steps
 }
 
 /// A task with files and trees of its side's own: what one job leaves is not what the other finds.

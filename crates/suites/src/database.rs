@@ -308,6 +308,7 @@ mod tests {
             keying_thinking: false,
             procedures: true,
             spread_warehouse: false,
+            whole_cycles: None,
             rate: None,
             stop: Stop { runtime: Some(Nanos(SECOND)), ..Stop::default() },
             ramp: Nanos(0),

@@ -3,6 +3,7 @@
 
 mod ab;
 mod check;
+mod checkpoints;
 mod classic;
 mod database;
 mod durability_check;
@@ -27,6 +28,7 @@ mod user_sweep;
 
 pub use ab::{Ab, CreatedFiles};
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
+pub use checkpoints::partial_cycles;
 pub use classic::{Classic, ClassicError, ClassicPreparation, ClassicRequest, ClassicTest};
 pub use database::{DatabaseState, database_warnings, small_database};
 pub use durability_check::{DurabilityCheck, DurabilityStep};

@@ -10,6 +10,7 @@ use iolite_stats::{Estimate, Knee, KneeFound, LoadPoint, PhaseResult, TprocCRate
 use crate::judge::{fitness, judge_failures, judge_run, judge_storage, nanos};
 use crate::phase_warnings::is_short;
 use crate::procedure::{Conclusions, Nothing, Procedure, Step};
+use crate::sweep::order;
 
 /// Fewer steps show no knee.
 const FEWEST: usize = 3;
@@ -42,6 +43,8 @@ pub struct UserSweep {
     limit: Nanos,
     /// Runs every step, also where throughput no longer grows.
     all: bool,
+    /// Passes over the steps.
+    passes: usize,
 }
 
 impl UserSweep {
@@ -59,20 +62,47 @@ impl UserSweep {
         if users.first().is_none_or(|first| *first == 0) || !rises {
             return Err(UserSweepError::Users);
         }
-        Ok(UserSweep { task, users, limit, all })
+        Ok(UserSweep { task, users, limit, all, passes: 1 })
+    }
+
+    /// The same with each step run so many times, in interleaved passes: what changes steadily with time adds the same to every step.
+    #[must_use]
+    pub fn repeated(self, times: u32) -> UserSweep {
+        UserSweep { passes: times.max(1) as usize, ..self }
+    }
+
+    /// The number of users of the next phase; `None` where all are done.
+    fn next_users(&self, run: &Run) -> Option<u32> {
+        let done: Vec<u32> = run.phases.iter().map(users_of).collect();
+        // The first pass ascends, and ends where throughput stops growing.
+        let ascended = done.windows(2).take_while(|pair| pair[0] < pair[1]).count() + 1;
+        let first = &run.phases[..ascended.min(run.phases.len())];
+        let points: Vec<LoadPoint> = first.iter().filter_map(|phase| point(run, phase)).collect();
+        let enough = points.len() >= FEWEST && !still_growing(&points) && !self.all;
+        if done.len() == first.len() && !enough && done.len() < self.users.len() {
+            return self.users.get(done.len()).copied();
+        }
+        // The second pass descends: its first step repeats the last of the first.
+        let (pass, position) = (done.len().checked_div(first.len())?, done.len().checked_rem(first.len())?);
+        let order = order::pass(first.len(), pass);
+        let next = order.get(position).and_then(|step| self.users.get(*step)).copied();
+        next.filter(|_| pass < self.passes)
     }
 
     fn conclude(&self, run: &Run) -> Conclusions {
         let points: Vec<LoadPoint> = run.phases.iter().filter_map(|phase| point(run, phase)).collect();
         let knee = Knee::fit(&points, self.task.seed);
-        let at = knee.as_ref().map(|knee| nearest(&run.phases, knee.concurrency));
-        let at = at.flatten();
+        let at: Vec<&PhaseResult> =
+            knee.as_ref().map_or_else(Vec::new, |knee| nearest(&run.phases, knee.concurrency));
+        let all = at.iter().skip(1).fold(at.first().map(|first| (*first).clone()), |all, phase| {
+            all.map(|all| all.followed_by(phase))
+        });
         let failures: Vec<Reason> = judge_failures(run.errors(), run.lost()).collect();
-        let known = at.is_some() || !failures.is_empty();
+        let known = all.is_some() || !failures.is_empty();
         let medium = judge_storage(run).into_iter();
-        let judged = at.into_iter().flat_map(|phase| self.judge(phase));
+        let judged = all.iter().flat_map(|phase| self.judge(phase));
         let reasons = medium.chain(failures).chain(judged);
-        let beside = judge_run(run, &[at.into_iter().collect()]);
+        let beside = judge_run(run, &[at]);
         let verdict = known.then(|| Verdict::of("TPROC-C at the knee", reasons.chain(beside).collect()));
         let found = knee.map(|knee| KneeFound {
             name: "TPROC-C".into(),
@@ -130,10 +160,8 @@ impl Procedure for UserSweep {
         {
             return Step::Failed(reason.clone());
         }
-        let points: Vec<LoadPoint> = run.phases.iter().filter_map(|phase| point(run, phase)).collect();
-        let enough = points.len() >= FEWEST && !still_growing(&points) && !self.all;
-        match self.users.get(run.phases.len()) {
-            Some(&users) if !enough => {
+        match self.next_users(run) {
+            Some(users) => {
                 let seed = self.task.seed.wrapping_add(run.phases.len() as u64);
                 Step::Run(vec![Task::TprocC(TprocCTask { users, seed, ..self.task.clone() })])
             }
@@ -146,9 +174,10 @@ fn users_of(phase: &PhaseResult) -> u32 {
     phase.info.task.concurrency()
 }
 
-/// The phase whose users are nearest to this number.
-fn nearest(phases: &[PhaseResult], users: u32) -> Option<&PhaseResult> {
-    phases.iter().min_by_key(|phase| users_of(phase).abs_diff(users))
+/// The phases whose users are nearest to this number: of one step.
+fn nearest(phases: &[PhaseResult], users: u32) -> Vec<&PhaseResult> {
+    let step = phases.iter().map(users_of).min_by_key(|step| step.abs_diff(users));
+    phases.iter().filter(|phase| Some(users_of(phase)) == step).collect()
 }
 
 /// A step as a point of the curve: New-Orders a second by the districts' counter; `None` where that is not known.
@@ -182,6 +211,7 @@ mod tests {
             keying_thinking: false,
             procedures: true,
             spread_warehouse: false,
+            whole_cycles: None,
             rate: None,
             stop: Stop { runtime: Some(Nanos(10 * SECOND)), ..Stop::default() },
             ramp: Nanos(0),
@@ -250,8 +280,12 @@ mod tests {
 
     /// With what `change` makes of the run after each step.
     fn swept_with(max: f64, limit: Nanos, change: impl Fn(&mut Run)) -> (Vec<u32>, Conclusions) {
+        let sweep = UserSweep::new(task(), vec![1, 2, 4, 8, 16, 32, 64], limit, false).unwrap();
+        all_steps(sweep, max, change)
+    }
+
+    fn all_steps(mut sweep: UserSweep, max: f64, change: impl Fn(&mut Run)) -> (Vec<u32>, Conclusions) {
         let mut run = Run::new(info());
-        let mut sweep = UserSweep::new(task(), vec![1, 2, 4, 8, 16, 32, 64], limit, false).unwrap();
         loop {
             match sweep.next(&run, Nanos(0)) {
                 Step::Run(tasks) => match &tasks[..] {
@@ -279,6 +313,25 @@ mod tests {
         assert_eq!((verdict.fitness, verdict.reasons.len()), (Fitness::Fit, 1));
         let (_, slow) = swept(800.0, Nanos(1_000_000));
         assert_eq!(slow.verdict.unwrap().fitness, Fitness::Unfit);
+    }
+
+    #[test]
+    fn steps_are_repeated_in_interleaved_passes() {
+        let limit = Nanos(5 * SECOND);
+        let repeated = |users: &[u32], times| {
+            let sweep = UserSweep::new(task(), users.to_vec(), limit, false).unwrap().repeated(times);
+            all_steps(sweep, 800.0, |_| ())
+        };
+        let (users, conclusions) = repeated(&[1, 2, 4, 8, 16, 32, 64], 3);
+        assert_eq!(users, [1, 2, 4, 8, 16, 16, 8, 4, 2, 1, 4, 8, 16, 1, 2]);
+        let found: KneeFound = conclusions.concluded[0].read().unwrap();
+        assert_eq!(found.phases.len(), 15);
+        assert!((6..=10).contains(&found.knee.concurrency), "{:?}", found.knee);
+        let reasons = conclusions.verdict.unwrap().reasons;
+        assert_eq!(reasons.len(), 1, "all phases of the step are judged as one: {reasons:?}");
+        // The list ends before throughput stops growing; a single step.
+        assert_eq!(repeated(&[1, 2], 2).0, [1, 2, 2, 1]);
+        assert_eq!(repeated(&[4], 3).0, [4, 4, 4]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use iolite_model::{Durability, Nanos};
 use iolite_oltp::tproc_c::MAX_PARTITIONS;
 
+use super::ab::AbArgs;
 use crate::exit;
 use crate::shared_args::{OutputArgs, StallArgs, WaitArgs, durability, positive};
 use crate::writes::WriteArgs;
@@ -25,9 +26,11 @@ Examples:
       iolite tproc-c run --db postgres://me@localhost/bench --users 64 --rate 500
   Five runs, each in a fresh copy of the database:
       iolite tproc-c run --db postgres://me@localhost/bench --users 8 --repeat 5 --restore
-  The same with one warehouse row per page, to compare:
+  Ten minutes or more, until a whole number of checkpoint cycles was measured:
+      iolite tproc-c run --db postgres://me@localhost/bench --users 8 --duration 10m --whole-cycles 10m
+  The same with one warehouse row per page; both in turns, until it is clear whether that is faster:
       iolite tproc-c run --db postgres://me@localhost/bench --users 8 --spread-warehouse
-      iolite results compare latest~1 latest
+      iolite tproc-c ab --db postgres://me@localhost/bench --users 8 --vary spread-warehouse
   Increase the number of virtual users until throughput stops growing, with a verdict:
       iolite tproc-c sweep --db postgres://me@localhost/bench --users 1,2,4,8,16,32
   Check that no order was lost, for example after a crash:
@@ -55,6 +58,9 @@ pub(crate) enum Verb {
     Run(Box<RunArgs>),
     /// Increase the number of virtual users until New-Orders per minute stop increasing, then report the knee and a verdict
     Sweep(Box<SweepArgs>),
+    /// Measure the same load in two ways, alternately, and decide whether one has a higher rate of New-Orders: rows of warehouses that
+    /// share pages or not, stored procedures or statements, home warehouses or all
+    Ab(Box<AbArgs>),
     /// Check TPC-C's consistency conditions, which find lost orders
     Check(CheckArgs),
     /// Remove the tables that build has created, and nothing else
@@ -128,6 +134,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", default_value = "120s")]
     pub(crate) ramp: Nanos,
 
+    /// Extend the measured time by at most TIME, until it holds a whole number of checkpoint cycles, at least one; see
+    /// docs/tproc-c.md. Each run begins after a checkpoint [default: measure for --duration]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) whole_cycles: Option<Nanos>,
+
     /// Rate of all users in transactions per second, with random arrivals (open loop); response times are measured from the
     /// scheduled start
     #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "keying_thinking")]
@@ -170,6 +181,11 @@ pub(crate) struct SweepArgs {
     /// Time at the start of each step that is excluded from the results
     #[arg(long, value_name = "TIME", default_value = "10s")]
     pub(crate) ramp: Nanos,
+
+    /// Number of passes over the steps, interleaved: every second pass descends, so that a drift of the host affects all steps
+    /// alike; reports the variation between them
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) repeat: u32,
 
     /// 90th percentile that the response time of each transaction must meet at the knee; four times as long for Stock-Level
     /// [default: as in TPC-C, clause 5.2.5.3]

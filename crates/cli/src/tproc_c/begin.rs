@@ -19,6 +19,7 @@ pub(super) struct Extent {
     pub(super) duration: Nanos,
     pub(super) ramp: Nanos,
     pub(super) rate: Option<Iops>,
+    pub(super) whole_cycles: Option<Nanos>,
 }
 
 /// Opens the database for so many users.
@@ -96,6 +97,7 @@ pub(super) fn task(site: &TprocCSite, load: &LoadArgs, extent: Extent) -> TprocC
         spread_warehouse: load.spread_warehouse,
         rate: extent.rate,
         stop: Stop { runtime: Some(extent.duration), ..Stop::default() },
+        whole_cycles: extent.whole_cycles,
         ramp: extent.ramp,
         interval: Nanos::SECOND,
         seed: load.seed.unwrap_or_else(|| unix_now().0),

@@ -1,5 +1,6 @@
 //! `iolite tproc-c`: transactions derived from TPC-C, inside real databases.
 
+mod ab;
 mod args;
 mod begin;
 mod build;
@@ -23,6 +24,7 @@ pub(crate) fn run(args: TprocCArgs) -> anyhow::Result<Exit> {
         Verb::Build(args) => build::build(&args),
         Verb::Run(args) => run::run(*args),
         Verb::Sweep(args) => sweep::sweep(*args),
+        Verb::Ab(args) => ab::ab(*args),
         Verb::Check(args) => check::check(&args),
         Verb::Purge(args) => build::purge(&args),
     }

@@ -21,7 +21,8 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     if args.duration == Nanos(0) {
         return Err(UsageError::new("--duration must be above 0: specify, for example, 60s").into());
     }
-    let each = args.duration.0.saturating_add(args.ramp.0);
+    let longest = args.duration.0.saturating_add(args.whole_cycles.unwrap_or_default().0);
+    let each = longest.saturating_add(args.ramp.0);
     let whole = Nanos(each.saturating_mul(args.repeat.into()));
     let site = open(&args.database, &args.load, args.users, &control)?;
     let site = site.restoring(args.restore).map_err(refused)?;
@@ -29,8 +30,13 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let mut session = begin(&site, args.output.results.clone(), (&args.output.view, whole), &control)?;
     plan(&mut session, &site, &args.load, (whole, copies), args.output.view.quiet)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c", "")));
-    let extent =
-        Extent { users: args.users, duration: args.duration, ramp: args.ramp, rate: args.rate.map(Iops) };
+    let extent = Extent {
+        users: args.users,
+        duration: args.duration,
+        ramp: args.ramp,
+        rate: args.rate.map(Iops),
+        whole_cycles: args.whole_cycles,
+    };
     let task = Task::TprocC(task(&site, &args.load, extent));
     args.stalls.watch(&mut session);
     let failure = session.drive(&mut Repeat::new(task, args.repeat), &mut &site).err();

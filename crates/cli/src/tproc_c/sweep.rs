@@ -22,11 +22,12 @@ pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
     }
     let max = args.users.iter().copied().max().unwrap_or(1);
     let each = args.step.0.saturating_add(args.ramp.0);
-    let whole = Nanos(each.saturating_mul(args.users.len() as u64));
+    let whole = Nanos(each.saturating_mul(args.users.len() as u64).saturating_mul(args.repeat.into()));
     let site = open(&args.database, &args.load, max, &control)?;
-    let extent = Extent { users: 1, duration: args.step, ramp: args.ramp, rate: None };
+    let extent = Extent { users: 1, duration: args.step, ramp: args.ramp, rate: None, whole_cycles: None };
     let task = task(&site, &args.load, extent);
-    let mut procedure = UserSweep::new(task, args.users, args.response, args.all).map_err(UsageError::new)?;
+    let procedure = UserSweep::new(task, args.users, args.response, args.all).map_err(UsageError::new)?;
+    let mut procedure = procedure.repeated(args.repeat);
     let mut session = begin(&site, args.output.results.clone(), (&args.output.view, whole), &control)?;
     let copies = (Bytes(0), Bytes(0));
     plan(&mut session, &site, &args.load, (whole, copies), args.output.view.quiet)?;

@@ -55,7 +55,7 @@ impl Subject {
         command.args(arguments).env("IOLITE_DB", &self.db).env("NO_COLOR", "1").stdin(Stdio::null());
         let measures = matches!(
             arguments,
-            ["tproc-c" | "ranread", "run" | "sweep" | "check", ..] | ["waits" | "observe", ..]
+            ["tproc-c" | "ranread", "run" | "sweep" | "check" | "ab", ..] | ["waits" | "observe", ..]
         );
         if measures || arguments[0] == "results" {
             command.arg("--results").arg(self.place.results());

@@ -61,6 +61,26 @@ impl Default for Options {
     }
 }
 
+/// Options of mariadbd with which it shows waits for its mutexes, latches and files.
+const INSTRUMENTED: [&str; 4] = [
+    "--performance-schema=ON",
+    "--performance-schema-instrument=wait/synch/%/innodb/%=ON",
+    "--performance-schema-instrument=wait/io/file/innodb/%=ON",
+    "--performance-schema-consumer-events-waits-current=ON",
+];
+
+/// The options of a server that is to show such waits, or none.
+pub(crate) fn instrumented(wanted: bool) -> Vec<String> {
+    let options = if wanted { &INSTRUMENTED[..] } else { &[] };
+    options.iter().map(|option| (*option).to_owned()).collect()
+}
+
+/// Whether a server was started with them.
+pub(crate) fn is_instrumented(pid: u32) -> bool {
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    arguments.split(|byte| *byte == 0).any(|argument| argument == INSTRUMENTED[0].as_bytes())
+}
+
 /// Starts a private server in `directory`, which is made, or is empty, or was made by an earlier start, whose contents are
 /// kept. The server goes on after this program has ended, until [`stop`].
 ///

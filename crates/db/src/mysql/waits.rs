@@ -1,4 +1,5 @@
-//! Active sessions of a MariaDB or MySQL server, from the list of its processes and InnoDB's tables of transactions and locks.
+//! Active sessions of a MariaDB or MySQL server, from the list of its processes, InnoDB's tables of transactions and locks, and where
+//! its performance_schema keeps them, its waits for mutexes, latches and files.
 
 use std::collections::HashMap;
 
@@ -31,6 +32,13 @@ const ROWS_OF_MYSQL: &str = "SELECT r.trx_mysql_thread_id, IFNULL(LEFT(h.INFO, 4
      JOIN information_schema.INNODB_TRX b ON b.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID \
      JOIN performance_schema.data_locks l ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID \
      JOIN information_schema.PROCESSLIST h ON h.ID = b.trx_mysql_thread_id";
+/// What sessions wait for within the server: mutexes, latches of pages and trees, files; the innermost wait of a session is the last one.
+const EVENTS: &str = "SELECT /* iolite monitor */ t.PROCESSLIST_ID, e.EVENT_NAME FROM performance_schema.events_waits_current e \
+     JOIN performance_schema.threads t ON t.THREAD_ID = e.THREAD_ID WHERE e.END_EVENT_ID IS NULL AND t.PROCESSLIST_ID IS NOT NULL \
+     ORDER BY e.THREAD_ID, e.EVENT_ID";
+/// Whether the server keeps them, and times some of InnoDB's.
+const EVENTS_KEPT: &str = "SELECT (SELECT COUNT(*) FROM performance_schema.setup_consumers WHERE NAME = 'events_waits_current' AND ENABLED = 'YES') \
+     * (SELECT COUNT(*) FROM performance_schema.setup_instruments WHERE NAME LIKE 'wait/synch/%/innodb/%' AND ENABLED = 'YES')";
 /// Refused without the privilege PROCESS, however it is granted.
 const PRIVILEGED: &str = "SELECT COUNT(*) FROM (SELECT trx_id FROM information_schema.INNODB_TRX LIMIT 1) t";
 /// Sessions of the server, and those that this account sees.
@@ -58,6 +66,34 @@ pub(super) struct MysqlWaits {
     shows_rows: bool,
     /// Whether this account may not read the tables of locks.
     denied: bool,
+    /// Whether the server shows waits for its mutexes, latches and files.
+    events: Events,
+}
+
+/// Whether the server shows waits for its mutexes, latches and files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Events {
+    Shown,
+    /// Its performance_schema is off.
+    Off,
+    /// It does not keep them.
+    NotKept,
+    /// This account may not read them.
+    Denied,
+}
+
+impl Events {
+    fn of(conn: &mut Conn, schema: bool) -> mysql::Result<Events> {
+        if !schema {
+            return Ok(Events::Off);
+        }
+        match conn.query_row::<u64>(EVENTS_KEPT) {
+            Ok(kept) if kept.unwrap_or(0) > 0 => Ok(Events::Shown),
+            Ok(_) => Ok(Events::NotKept),
+            Err(mysql::Error::MySqlError(error)) if DENIED.contains(&error.code) => Ok(Events::Denied),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl MysqlWaits {
@@ -69,7 +105,24 @@ impl MysqlWaits {
         };
         let schema = conn.query_row::<u8>("SELECT @@performance_schema");
         let schema = schema.map_err(|e| target.refusal("ask for the sessions of", e))? == Some(1);
-        Ok(MysqlWaits { conn, target, mariadb, privileged, shows_rows: mariadb || schema, denied: false })
+        let events = Events::of(&mut conn, schema);
+        let events = events.map_err(|e| target.refusal("ask for the waits of", e))?;
+        let shows_rows = mariadb || schema;
+        Ok(MysqlWaits { conn, target, mariadb, privileged, shows_rows, denied: false, events })
+    }
+
+    /// The innermost wait of each session that waits within the server just now.
+    fn events(&mut self) -> mysql::Result<HashMap<u64, String>> {
+        if self.events != Events::Shown {
+            return Ok(HashMap::new());
+        }
+        match self.conn.query_rows::<(u64, String)>(EVENTS) {
+            Err(mysql::Error::MySqlError(error)) if DENIED.contains(&error.code) => {
+                self.events = Events::Denied;
+                Ok(HashMap::new())
+            }
+            rows => Ok(rows?.into_iter().collect()),
+        }
     }
 
     /// Who waits for a row.
@@ -108,15 +161,17 @@ impl MysqlWaits {
             let sessions = self.number(SESSIONS)?;
             sessions.saturating_sub(self.conn.query_row(VISIBLE)?.unwrap_or(0))
         };
+        let mut events = self.events()?;
         let active: Vec<(u64, String, Lossy)> = self.conn.query_rows(ACTIVE)?;
         let session = |(id, state, statement): (u64, String, Lossy)| {
             let held = held.remove(&id);
             let (holder, object) = held.map_or((None, None), |(holder, object)| (Some(holder), object));
             ActiveSession {
-                wait: match (&holder, state.as_str()) {
-                    (Some(_), _) => "Lock:row".to_owned(),
-                    (None, "") => "CPU".to_owned(),
-                    (None, state) => format!("State:{state}"),
+                wait: match (&holder, events.remove(&id), state.as_str()) {
+                    (Some(_), ..) => "Lock:row".to_owned(),
+                    (None, Some(event), _) => event,
+                    (None, None, "") => "CPU".to_owned(),
+                    (None, None, state) => format!("State:{state}"),
                 },
                 statement: statement.0,
                 holder,
@@ -137,6 +192,24 @@ impl MysqlWaits {
 impl WaitReader for MysqlWaits {
     fn read(&mut self) -> Result<Sample> {
         self.ask().map_err(|e| self.target.refusal("ask for the sessions of", e))
+    }
+
+    fn gap(&self) -> Option<String> {
+        let remedy = match self.events {
+            Events::Shown => return None,
+            Events::Off => {
+                "start the server with performance_schema = ON, performance-schema-instrument = 'wait/synch/%/innodb/%=ON' and \
+                 performance-schema-consumer-events-waits-current = ON (iolite db start mariadb --performance-schema)"
+            }
+            Events::NotKept => {
+                "UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME = 'events_waits_current'; UPDATE \
+                 performance_schema.setup_instruments SET ENABLED = 'YES' WHERE NAME LIKE 'wait/synch/%/innodb/%'"
+            }
+            Events::Denied => "as an administrator, run GRANT SELECT ON performance_schema.* TO this account",
+        };
+        Some(format!(
+            "waits for InnoDB's mutexes, latches and files, which count as CPU or as a state; {remedy}"
+        ))
     }
 
     fn rows_in(&mut self, table: &str, page: u64) -> Option<u64> {

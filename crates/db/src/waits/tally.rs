@@ -104,6 +104,7 @@ impl Tally {
             cost: nanos(self.spent / u32::try_from(self.samples.max(1)).unwrap_or(u32::MAX)),
             hidden: self.hidden,
             remedy: None,
+            gap: None,
             waits: largest(
                 self.waits.iter().map(|(name, count)| share(name.clone(), *count)).collect(),
                 |wait| wait.sessions,

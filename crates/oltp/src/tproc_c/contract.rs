@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use iolite_db::{Error, Instance, Result};
-use iolite_model::{Bytes, ErrorCause};
+use iolite_model::{Bytes, CheckpointReading, ErrorCause};
 
 use super::input::Transaction;
 use super::layout::Layout;
@@ -282,6 +282,14 @@ pub trait Reader: Send {
     /// # Errors
     /// [`Error::Engine`].
     fn transactions(&mut self) -> Result<Option<u64>>;
+
+    /// What the database reports of its checkpoints now; `None` where it has none, or does not report them to this account.
+    ///
+    /// # Errors
+    /// [`Error::Engine`].
+    fn checkpoints(&mut self) -> Result<Option<CheckpointReading>> {
+        Ok(None)
+    }
 
     /// The rows of a query of ours whose columns are whole numbers.
     ///

@@ -8,6 +8,7 @@ mod chance;
 mod consistency;
 mod contract;
 mod counters;
+mod cycles;
 mod dialect;
 mod file_copy;
 mod input;

@@ -6,12 +6,12 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use iolite_db::Error;
-use iolite_model::{Event, Iops, Nanos, RateKept, Sink, TprocCCounted, TprocCTask};
+use iolite_model::{CheckpointCycles, Event, Iops, Nanos, RateKept, Sink, Stop, TprocCCounted, TprocCTask};
 use iolite_sys::clock::Clock;
 use iolite_workers::{Control, Finished, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
 
 use super::contract::Database;
-use super::counters::{Counters, Read};
+use super::counters::{Counters, Measures, Read};
 use super::input::User;
 use super::layout::Layout;
 use super::worker::{Kinds, Tally, Worker, distance};
@@ -33,6 +33,8 @@ pub struct Phase {
     pub outcome: Outcome,
     /// What database and users have counted; `None` where the database could not be asked in the end.
     pub counted: Option<TprocCCounted>,
+    /// Cycles of checkpoints in the measured time; `None` where the database does not report them.
+    pub cycles: Option<CheckpointCycles>,
 }
 
 /// The kinds of operation that a run counts: what [`TprocCTask::kinds`] lists.
@@ -65,7 +67,7 @@ pub fn run(
         workers: task.users,
         delay: Nanos(0),
         kinds: kinds.all(),
-        stop: task.stop,
+        stop: extended(task),
         ramp: task.ramp.into(),
         interval: task.interval,
         clock,
@@ -73,8 +75,7 @@ pub fn run(
         patience: PATIENCE,
     };
     let tally = Arc::new(Tally::default());
-    let end = task.stop.runtime.map(|runtime| Nanos(task.ramp.0.saturating_add(runtime.0)));
-    let counters = Counters::start(database, clock, task.ramp, end)?;
+    let counters = Counters::start(database, measures(task, phase, clock, control))?;
     let mut watched = Watched { sink, clock, released: Some(counters.released()), origin: 0 };
     let outcome = group.run(None, &mut watched, |worker| {
         let (database, task, tally) = (database.clone(), task.clone(), tally.clone());
@@ -86,8 +87,29 @@ pub fn run(
     let mut outcome = outcome?;
     outcome.rate = kept(task, &outcome);
     let after = Nanos(clock.now().saturating_sub(origin));
-    let counted = read.and_then(Result::ok).and_then(|read| counted(read, after, &tally));
-    Ok(Phase { outcome, counted })
+    let read = read.and_then(Result::ok).and_then(|read| counted(read, after, &tally));
+    let (counted, cycles) = read.unzip();
+    Ok(Phase { outcome, counted, cycles: cycles.flatten() })
+}
+
+/// What ends the users at the latest: the measured time may be extended.
+fn extended(task: &TprocCTask) -> Stop {
+    let more = task.whole_cycles.unwrap_or_default();
+    Stop { runtime: task.stop.runtime.map(|runtime| Nanos(runtime.0.saturating_add(more.0))), ..task.stop }
+}
+
+/// When a phase measures.
+fn measures(task: &TprocCTask, phase: u32, clock: Clock, control: &Control) -> Measures {
+    let after = |runtime: Nanos| Nanos(task.ramp.0.saturating_add(runtime.0));
+    let latest = extended(task).runtime.filter(|_| task.whole_cycles.is_some()).map(after);
+    let control = control.clone();
+    let end: Box<dyn FnOnce() + Send> = Box::new(move || control.end_phase(phase));
+    Measures {
+        clock,
+        ramp: task.ramp,
+        end: task.stop.runtime.map(after),
+        whole_cycles: latest.map(|latest| (latest, end)),
+    }
 }
 
 fn validate(task: &TprocCTask, layout: Layout) -> Result<(), OltpError> {
@@ -162,10 +184,10 @@ impl Sink for Watched<'_> {
     }
 }
 
-fn counted(mut read: Read, at: Nanos, tally: &Tally) -> Option<TprocCCounted> {
+fn counted(mut read: Read, at: Nanos, tally: &Tally) -> Option<(TprocCCounted, Option<CheckpointCycles>)> {
     let after = read.after(at).ok()?;
     let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    Some(TprocCCounted {
+    let counted = TprocCCounted {
         before: read.before,
         start: read.start,
         end: read.end,
@@ -176,7 +198,8 @@ fn counted(mut read: Read, at: Nanos, tally: &Tally) -> Option<TprocCCounted> {
         deadlocks: of(&tally.deadlocks),
         lock_timeouts: of(&tally.lock_timeouts),
         skipped_deliveries: of(&tally.skipped),
-    })
+    };
+    Some((counted, read.cycles.found()))
 }
 
 /// Whether the rate of an open loop was kept, by the rule of block I/O.

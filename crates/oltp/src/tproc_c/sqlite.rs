@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use iolite_db::sqlite::{APPLICATION_ID, alone, engine, mark, synchronous, vfs};
+use iolite_db::sqlite::{APPLICATION_ID, Counts, alone, engine, mark, synchronous, vfs};
 use iolite_db::{Error, Instance, Result, Sqlite};
-use iolite_model::{Bytes, Durability, ErrorCause};
+use iolite_model::{Bytes, CheckpointDue, CheckpointReading, Durability, ErrorCause};
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi, params, params_from_iter};
@@ -28,6 +28,8 @@ const FILE: &str = "tproc-c.db";
 const USER_VERSION: i64 = 0x7470_6363;
 /// Pages of the log after which a commit writes it back: 64 MiB.
 const CHECKPOINT_PAGES: u32 = 16_384;
+/// Bytes of the log then: pages of SQLite's default size, each with its header (file format, 4.1).
+const LOG_DUE: u64 = CHECKPOINT_PAGES as u64 * (4096 + 24);
 /// Cache of each connection.
 const CACHE_KIB: u32 = 16_384;
 /// How long another process may hold the file.
@@ -248,7 +250,12 @@ impl Database for TprocCSqlite {
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>> {
-        Ok(Box::new(SqliteReader { connection: self.connect()?, path: self.path.clone() }))
+        Ok(Box::new(SqliteReader {
+            connection: self.connect()?,
+            path: self.path.clone(),
+            instance: self.instance.clone(),
+            checkpoints: None,
+        }))
     }
 }
 
@@ -387,6 +394,23 @@ fn value(value: ValueRef<'_>) -> Value {
 struct SqliteReader {
     connection: Connection,
     path: PathBuf,
+    instance: Arc<Sqlite>,
+    /// Those seen since the first reading, and what was counted at the last one.
+    checkpoints: Option<(u64, Counts)>,
+}
+
+impl SqliteReader {
+    /// Checkpoints since the first time. Each synchronises the file once; where readers keep the log from being begun again, every commit
+    /// does one, which are no cycles.
+    fn checkpoints_seen(&mut self, now: Counts) -> u64 {
+        let (mut seen, mut last) = self.checkpoints.unwrap_or((0, now));
+        let passed = now.since(&last);
+        if passed.syncs > 0 && passed.log_write_bytes.0 >= LOG_DUE / 2 {
+            (seen, last) = (seen + 1, now);
+        }
+        self.checkpoints = Some((seen, last));
+        seen
+    }
 }
 
 impl Reader for SqliteReader {
@@ -399,6 +423,17 @@ impl Reader for SqliteReader {
 
     fn transactions(&mut self) -> Result<Option<u64>> {
         Ok(None)
+    }
+
+    fn checkpoints(&mut self) -> Result<Option<CheckpointReading>> {
+        let now = self.instance.counts();
+        Ok(Some(CheckpointReading {
+            started: Some(self.checkpoints_seen(now)),
+            log: now.log_write_bytes.0,
+            latest: None,
+            due: CheckpointDue { time: None, log: Some(Bytes(LOG_DUE)) },
+            age: None,
+        }))
     }
 
     fn numbers(&mut self, sql: &str) -> Result<Vec<Vec<i64>>> {

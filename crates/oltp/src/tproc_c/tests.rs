@@ -36,6 +36,7 @@ fn task(layout: Layout, users: u32, transactions: u64) -> TprocCTask {
         keying_thinking: false,
         procedures: false,
         spread_warehouse: false,
+        whole_cycles: None,
         rate: None,
         stop: Stop { operations: Some(transactions), ..Stop::default() },
         ramp: Nanos(0),
@@ -223,6 +224,48 @@ fn an_open_loop_counts_from_when_transactions_were_due() {
     assert!(totals.response(kind).unwrap().mean() > totals.service(kind).unwrap().mean());
     // Without a rate there is none to keep.
     assert_eq!(measured(&database, &task(small(1), 1, 23)).outcome.rate, None);
+}
+
+/// New-Orders are keyed in for 18 s, other transactions for two or three (clause 5.2.5.7): in five seconds, a user does its first one at
+/// most, and only where that is another one.
+#[test]
+fn keying_times_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = built(directory.path(), 1);
+    let task = TprocCTask {
+        keying_thinking: true,
+        stop: Stop { runtime: Some(Nanos(5 * Nanos::SECOND.0)), ..Stop::default() },
+        ..task(small(1), 20, 0)
+    };
+    let layout = database.layout().unwrap();
+    let first = |user| User::new(layout, user, task.seed, false).next_transaction().kind();
+    let others = (0..task.users).filter(|user| first(*user) != Kind::NewOrder).count() as u64;
+    let phase = measured(&database, &task);
+    assert_eq!(phase.outcome.ending, Ending::Completed);
+    let counted = phase.counted.unwrap();
+    assert_eq!((counted.new_orders, counted.rolled_back), (0, 0));
+    // Who has thought for less than a second may have keyed another one.
+    assert!(counted.committed > 0 && counted.committed <= 2 * others, "{} of {others}", counted.committed);
+}
+
+/// A checkpoint of SQLite is due each 64 MiB of its log; the run goes on until a cycle is whole.
+#[test]
+fn a_run_ends_when_whole_cycles_of_checkpoints_were_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = built(directory.path(), 2);
+    let task = TprocCTask {
+        stop: Stop { runtime: Some(Nanos(Nanos::SECOND.0)), ..Stop::default() },
+        whole_cycles: Some(Nanos(120 * Nanos::SECOND.0)),
+        ..task(small(2), 2, 0)
+    };
+    database.settle().unwrap();
+    let phase = measured(&database, &task);
+    assert_eq!(phase.outcome.ending, Ending::Completed);
+    let cycles = phase.cycles.unwrap();
+    let length = cycles.measured[1].saturating_sub(cycles.measured[0]);
+    println!("{:.2} cycles in {length}", cycles.cycles);
+    assert!(cycles.cycles >= 0.9 && length.0 < 115 * Nanos::SECOND.0, "{cycles:?}");
+    assert!(cycles.has_starts && !cycles.started.is_empty(), "{cycles:?}");
 }
 
 #[test]

@@ -59,6 +59,7 @@ pub(crate) fn task(users: u32, transactions: u64, procedures: bool) -> TprocCTas
         keying_thinking: false,
         procedures,
         spread_warehouse: false,
+        whole_cycles: None,
         rate: None,
         stop: Stop { operations: Some(transactions), ..Stop::default() },
         ramp: Nanos(0),
@@ -223,4 +224,25 @@ pub(crate) fn until_killed(database: Arc<dyn Database>, kill: impl FnOnce()) -> 
     drop(reader);
     kill();
     Killed { phase: load.join().unwrap(), before }
+}
+
+/// A load that is measured until whole cycles of checkpoints are.
+pub(crate) fn whole_cycles(database: &Arc<dyn Database>) -> Phase {
+    let task = TprocCTask {
+        stop: Stop { runtime: Some(Nanos(Nanos::SECOND.0)), ..Stop::default() },
+        whole_cycles: Some(Nanos(120 * Nanos::SECOND.0)),
+        ..task(3, 0, true)
+    };
+    database.settle().unwrap();
+    let phase = measured(database, &task);
+    assert_eq!(phase.outcome.ending, Ending::Completed);
+    let counted = phase.counted.as_ref().unwrap();
+    assert_eq!(counted.new_orders, counted.orders_gained());
+    let cycles = phase.cycles.as_ref().unwrap();
+    assert!(cycles.cycles >= 0.9, "{cycles:?}");
+    let length = cycles.measured[1].saturating_sub(cycles.measured[0]);
+    assert_eq!(cycles.measured, [counted.start.at, counted.end.at]);
+    assert!(length.0 >= Nanos::SECOND.0 && length.0 < 115 * Nanos::SECOND.0, "{cycles:?}");
+    println!("{:.2} cycles in {length}", cycles.cycles);
+    phase
 }

@@ -10,9 +10,9 @@ use iolite_oltp::tproc_c::{Database, build, open};
 
 use crate::common::tproc_c::{
     CounterEdges, built, layout, measured, task, transactions_agree, until_killed, users_work,
-    users_work_on_partitions, violated,
+    users_work_on_partitions, violated, whole_cycles,
 };
-use crate::common::{go, until};
+use crate::common::{Small, go, produced, until};
 use crate::harness::Server;
 
 fn database(server: &Server) -> Arc<dyn Database> {
@@ -112,6 +112,64 @@ fn tpm_is_what_the_server_counts_over_the_measured_part() {
     transactions_agree(&database, &edges, || server.count(counter));
 }
 
+/// A cycle is as much redo log as the largest checkpoint age, by the server's own variables.
+#[test]
+fn a_run_ends_when_the_redo_log_was_turned_over() {
+    let small = Options { more: vec!["--innodb-log-file-size=8M".into()], ..Options::default() };
+    let Some(server) = Server::start(&small) else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    let variable = |name: &str| {
+        server.count(&format!(
+            "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = '{name}'"
+        ))
+    };
+    let (before, max) = (variable("INNODB_LSN_CURRENT"), variable("INNODB_CHECKPOINT_MAX_AGE"));
+    let phase = whole_cycles(&database);
+    let written = (variable("INNODB_LSN_CURRENT") - before) as f64 / max as f64;
+    let cycles = phase.cycles.unwrap();
+    assert_eq!((cycles.has_starts, cycles.due.log.map(|log| log.0)), (false, Some(max)));
+    assert!(cycles.cycles <= written && cycles.cycles > 0.5 * written, "{written}: {cycles:?}");
+    let [start, end] = cycles.age.unwrap();
+    assert!((0.0..1.1).contains(&start) && (0.0..1.1).contains(&end), "{cycles:?}");
+}
+
+/// Sessions that wait within InnoDB are shown by a server that keeps such waits; of one that does not, that is a gap with its remedy.
+#[test]
+fn waits_within_innodb_are_seen_where_the_server_keeps_them() {
+    let usual = Server::start(&Options::default());
+    let Some(usual) = usual else { return };
+    let gap = database(&usual).instance().wait_reader().unwrap().unwrap().gap().unwrap();
+    assert!(gap.contains("performance_schema = ON"), "{gap}");
+    drop(usual);
+    let kept = [
+        "--performance-schema=ON",
+        "--performance-schema-instrument=wait/synch/%/innodb/%=ON",
+        "--performance-schema-instrument=wait/io/file/innodb/%=ON",
+        "--performance-schema-consumer-events-waits-current=ON",
+    ];
+    let more = kept.map(str::to_owned).to_vec();
+    let Some(server) = Server::start(&Options { more, ..Options::default() }) else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    let loaded = database.clone();
+    let load = std::thread::spawn(move || measured(&loaded, &task(4, 4 * 23 * 40, true)));
+    let mut reader = database.instance().wait_reader().unwrap().unwrap();
+    assert_eq!(reader.gap(), None);
+    let mut seen = std::collections::BTreeSet::new();
+    until("a wait within InnoDB", || {
+        seen.extend(reader.read().unwrap().active.into_iter().map(|session| session.wait));
+        load.is_finished() || seen.iter().any(|wait| wait.starts_with("wait/") && wait.contains("/innodb/"))
+    });
+    assert_eq!(load.join().unwrap().outcome.ending, Ending::Completed);
+    assert!(seen.iter().any(|wait| wait.starts_with("wait/") && wait.contains("/innodb/")), "{seen:?}");
+    server.ask(
+        "UPDATE performance_schema.setup_consumers SET ENABLED = 'NO' WHERE NAME = 'events_waits_current'",
+    );
+    let gap = database.instance().wait_reader().unwrap().unwrap().gap().unwrap();
+    assert!(gap.contains("UPDATE performance_schema.setup_consumers"), "{gap}");
+}
+
 #[test]
 fn a_server_killed_in_mid_run_has_kept_every_order() {
     let Some(mut server) = Server::start(&Options::default()) else { return };
@@ -137,6 +195,25 @@ fn a_server_killed_in_mid_run_has_kept_every_order() {
     let phase = measured(&restarted, &task(2, 46, true));
     assert_eq!(phase.outcome.ending, Ending::Completed);
     assert_eq!(violated(restarted.as_ref()), Vec::<String>::new());
+}
+
+#[test]
+fn a_disk_that_is_full_in_mid_run_loses_no_order() {
+    // Dropped after the server, which has been stopped by then.
+    let Some(small) = Small::new(700) else { return };
+    let directory = tempfile::tempdir_in(small.path()).unwrap();
+    let Some(server) = Server::start_in(directory, &Options::default()) else { return };
+    let loaded = database(&server);
+    built(loaded.as_ref());
+    let filled = until_killed(loaded.clone(), || drop(small.fill(64 << 10)));
+    let Ending::Failed(error) = &filled.phase.outcome.ending else {
+        panic!("{:?}", filled.phase.outcome.ending)
+    };
+    produced(ErrorCause::MyFull, error);
+    std::fs::remove_file(small.fill(0)).unwrap();
+    filled.kept_every_order(loaded.as_ref());
+    assert_eq!(violated(loaded.as_ref()), Vec::<String>::new());
+    assert_eq!(measured(&loaded, &task(2, 46, true)).outcome.ending, Ending::Completed);
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use iolite_db::{DatabaseUrl, Error};
-use iolite_model::{Durability, Ending, ErrorCause, Nanos};
+use iolite_model::{Durability, Ending, ErrorCause, Nanos, Stop, TprocCTask};
 use iolite_oltp::tproc_c::{Database, open};
 
 use crate::common::tproc_c::{
     CounterEdges, built, measured, task, transactions_agree, until_killed, users_work,
-    users_work_on_partitions, violated,
+    users_work_on_partitions, violated, whole_cycles,
 };
 use crate::common::{Small, until};
 use crate::harness::Server;
@@ -156,8 +156,60 @@ fn tpm_is_what_the_server_counts_over_the_measured_part() {
     server.psql("SELECT pg_reload_conf()");
     let counter =
         "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()";
-    let edges = CounterEdges { delay: Nanos(2 * Nanos::SECOND.0), readings: 3 * 2 * 2 };
+    // Beside them, the checkpoints are read twice a second by a prepared statement.
+    let edges = CounterEdges { delay: Nanos(2 * Nanos::SECOND.0), readings: 3 * 2 * 2 + 40 };
     transactions_agree(&database, &edges, || server.number(counter));
+}
+
+/// As many as the server counts, when it does; each start ends a cycle.
+#[test]
+fn checkpoints_of_the_measured_time_are_seen() {
+    let Some(server) = Server::start() else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    database.settle().unwrap();
+    let counted = || {
+        server.number(match server.version() < 170_000 {
+            true => "SELECT checkpoints_timed + checkpoints_req FROM pg_stat_bgwriter",
+            false => "SELECT num_timed + num_requested FROM pg_stat_checkpointer",
+        })
+    };
+    let before = counted();
+    let loaded = database.clone();
+    let load = std::thread::spawn(move || {
+        let stop = Stop { runtime: Some(Nanos(8 * Nanos::SECOND.0)), ..Stop::default() };
+        measured(&loaded, &TprocCTask { stop, ..task(2, 0, true) })
+    });
+    let mut reader = database.reader().unwrap();
+    let orders = reader.orders().unwrap();
+    until("some orders", || reader.orders().unwrap() > orders + 20);
+    for _ in 0..2 {
+        server.psql("SELECT pg_sleep(1.2)");
+        server.psql("CHECKPOINT");
+    }
+    let counted = counted() - before;
+    let phase = load.join().unwrap();
+    let cycles = phase.cycles.unwrap();
+    assert_eq!((counted, cycles.started.len(), cycles.within().len()), (2, 2, 2), "{cycles:?}");
+    assert!((2.0 - 0.1..2.3).contains(&cycles.cycles), "{cycles:?}");
+    assert!(
+        cycles.started.is_sorted() && cycles.due.time == Some(Nanos(300 * Nanos::SECOND.0)),
+        "{cycles:?}"
+    );
+}
+
+/// A checkpoint is due each time that a segment of the log is full.
+#[test]
+fn a_run_ends_when_whole_cycles_of_checkpoints_were_measured() {
+    let Some(server) = Server::start() else { return };
+    let database = database(&server);
+    built(database.as_ref());
+    server.psql("ALTER SYSTEM SET max_wal_size = '32MB'");
+    server.psql("SELECT pg_reload_conf()");
+    let phase = whole_cycles(&database);
+    let cycles = phase.cycles.unwrap();
+    assert!(cycles.has_starts && !cycles.started.is_empty(), "{cycles:?}");
+    assert_eq!(cycles.due.log.map(|log| log.0), Some(16 << 20));
 }
 
 #[test]
@@ -176,6 +228,34 @@ fn a_server_killed_in_mid_run_has_kept_every_order() {
     let phase = measured(&restarted, &task(2, 46, true));
     assert_eq!(phase.outcome.ending, Ending::Completed);
     assert_eq!(violated(restarted.as_ref()), Vec::<String>::new());
+}
+
+/// The server refuses what does not fit, or ends itself because its log has no space.
+#[test]
+fn a_disk_that_is_full_in_mid_run_loses_no_order() {
+    // Dropped after the server, which has been stopped by then.
+    let Some(small) = Small::new(400) else { return };
+    let Some(server) = Server::start_in(tempfile::tempdir_in(small.path()).unwrap(), false) else { return };
+    let loaded = database(&server);
+    built(loaded.as_ref());
+    let filled = until_killed(loaded.clone(), || drop(small.fill(64 << 10)));
+    let Ending::Failed(error) = &filled.phase.outcome.ending else {
+        panic!("{:?}", filled.phase.outcome.ending)
+    };
+    let full = error.contains(ErrorCause::PgFull.remedy());
+    assert!(full || error.contains(ErrorCause::ServerGone.remedy()), "{error}");
+    std::fs::remove_file(small.fill(0)).unwrap();
+    until("the server's recovery", || {
+        let recovered = loaded.layout().is_ok();
+        if !recovered {
+            // Refused while it recovers by itself.
+            let _ = iolite_db::postgres::server::start(server.directory.path(), false);
+        }
+        recovered
+    });
+    filled.kept_every_order(loaded.as_ref());
+    assert_eq!(violated(loaded.as_ref()), Vec::<String>::new());
+    assert_eq!(measured(&loaded, &task(2, 46, true)).outcome.ending, Ending::Completed);
 }
 
 #[test]

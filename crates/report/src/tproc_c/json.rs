@@ -12,7 +12,9 @@
 //! | `phases[].nopm_low`, `nopm_high`, `tpm_low`, `tpm_high` | their 95 % intervals, of the variation within this run; null where unknown |
 //! | `phases[].counted` | null, or over the whole phase: `orders` (gained by the districts' counter), `new_orders` (committed by this program), `server_transactions`, `committed`, `rolled_back`, `deadlocks` (each repeated), `lock_timeouts`, `skipped_deliveries` |
 //! | `phases[].used` | null, or as in a run of RanIO, without `ratios` |
-//! | `phases[].waits` | null, or what sessions waited for, sampled: `samples`, `interval`, `observed`, `cost` (of a sample), `hidden` (sessions at least that the account could not see, and that the averages leave out), `remedy` (null, or what makes them visible), `waits`, `objects` (lists: `name`, `sessions`), `pages` (list: `table`, `page`, `sessions`, `rows` (waited for at the same moment, at most), `rows_in_page`, `advice`), `statements` (list: `statement`, `sessions`, `wait`), `blockers` (list: `waiting`, `holder`, `object`, `sessions`), `failure`; `sessions` are averages over all samples, times nanoseconds |
+//! | `phases[].checkpoints` | null where the database does not report them, or `cycles` (checkpoint cycles in the measured time), `whole` (whether these are a whole number, but for a tenth of the time), `at_start`, `at_end` (how far a cycle was then: 0 at the start of a checkpoint, 1 where the next is due), `started` (when cycles started in the measured time, nanoseconds since the release), `has_starts` (false: InnoDB, where a cycle is as much redo log as its largest checkpoint age), `due_time` (nanoseconds), `due_log` (bytes), `age_at_start`, `age_at_end` (InnoDB: checkpoint age, as a share of the largest) |
+//! | `phases[].whole_cycles` | null without a whole checkpoint cycle in the measured time, or `start`, `end` (nanoseconds since the release), `nopm`, `nopm_low`, `nopm_high` over all of them, `each` (list) |
+//! | `phases[].waits` | null, or what sessions waited for, sampled: `samples`, `interval`, `observed`, `cost` (of a sample), `hidden` (sessions at least that the account could not see, and that the averages leave out), `remedy` (null, or what makes them visible), `gap` (null, or kinds of waits that the server does not show, with what makes it show them), `waits`, `objects` (lists: `name`, `sessions`), `pages` (list: `table`, `page`, `sessions`, `rows` (waited for at the same moment, at most), `rows_in_page`, `advice`), `statements` (list: `statement`, `sessions`, `wait`), `blockers` (list: `waiting`, `holder`, `object`, `sessions`), `failure`; `sessions` are averages over all samples, times nanoseconds |
 //! | `knee` | null, or of a sweep over the number of users, as in a check |
 //! | `verdict` | null, or as in a check |
 //! | `repeats` | null, or of several runs with the same users: `runs`, `nopm_mean`, `nopm_half_width` (95 %, between runs), `nopm_min`, `nopm_max`, `nopm_deviation` |
@@ -21,7 +23,7 @@ use iolite_model::{TprocCCounted, TprocCDatabase};
 use serde_json::{Value, json};
 
 use super::repeats::Repeats;
-use super::{TprocCPhase, TprocCReport, took};
+use super::{TprocCPhase, TprocCReport, cycles, took};
 use crate::json as shared;
 use crate::run::phase_json;
 
@@ -44,7 +46,7 @@ pub fn json(report: &TprocCReport) -> Value {
     })
 }
 
-fn database(database: &TprocCDatabase) -> Value {
+pub(crate) fn database(database: &TprocCDatabase) -> Value {
     let setting = |(name, value): &(String, String)| json!({ "name": name, "value": value });
     json!({
         "url": database.url,
@@ -69,6 +71,8 @@ fn phase(phase: &TprocCPhase) -> Value {
     }
     value["counted"] = counted.map(of_counted).into();
     value["used"] = took(phase).into();
+    value["checkpoints"] = cycles::json(phase);
+    value["whole_cycles"] = cycles::whole_json(phase);
     value["waits"] = serde_json::to_value(&phase.waits).unwrap_or_default();
     value
 }

@@ -1,11 +1,11 @@
 //! What `iolite tproc-c run` prints: the database, New-Orders per minute, each transaction's times, and what it took.
 
 use iolite_model::{
-    Bytes, Calibration, DatabaseUse, Ending, RunInfo, TprocCCounted, TprocCDatabase, Verdict, WaitsFound,
-    Warning,
+    Bytes, Calibration, CheckpointCycles, DatabaseUse, Ending, RunInfo, TprocCCounted, TprocCDatabase,
+    Verdict, WaitsFound, Warning,
 };
 use iolite_results::Run;
-use iolite_stats::{Estimate, KneeFound, PhaseResult, TprocCRates};
+use iolite_stats::{Estimate, KneeFound, PhaseResult, TprocCRates, WholeCycles};
 
 use crate::machine::line;
 use crate::run::{Note, asked, came, rendered};
@@ -18,11 +18,13 @@ use crate::{answer, machine, ran, waits};
 const NOT_COMPARED: &str = "transactions request no number of bytes that could be compared with the device's";
 
 mod check;
+mod cycles;
 mod json;
 mod repeats;
 mod sweep;
 
 pub use check::{checked_json, checked_text};
+pub(crate) use json::database;
 pub use json::{JSON_FORMAT, json};
 use repeats::Repeats;
 
@@ -60,6 +62,10 @@ pub struct TprocCPhase {
     pub used: Option<DatabaseUse>,
     /// What its sessions waited for, where the database shows that.
     pub waits: Option<WaitsFound>,
+    /// Cycles of checkpoints in its measured time, where the database reports them.
+    pub cycles: Option<CheckpointCycles>,
+    /// The rate of the whole ones, where there are any.
+    pub whole: Option<WholeCycles>,
 }
 
 impl TprocCPhase {
@@ -77,6 +83,8 @@ impl TprocCReport {
             counted: run.of_phase(result.info.index),
             used: run.database_use.get(&result.info.index).cloned(),
             waits: run.of_phase(result.info.index),
+            cycles: run.of_phase(result.info.index),
+            whole: run.of_phase(result.info.index),
         };
         TprocCReport {
             run: run.info.clone(),
@@ -104,7 +112,10 @@ pub fn text(report: &TprocCReport, style: Style) -> String {
     }
     let phases = report.phases.iter().map(|phase| section(report, phase, styler));
     let rest = [
-        Repeats::of(&report.phases).map_or(String::new(), |repeats| repeats.text(styler)),
+        Repeats::of(&report.phases).map_or(String::new(), |repeats| {
+            let cycles = cycles::of_runs(&report.phases);
+            repeats.text(styler) + &cycles.map_or(String::new(), |note| rendered(&note, styler))
+        }),
         legend(report, styler),
         answer::warnings(&report.warnings, styler),
         answer::ended(&report.ending, "this", styler),
@@ -129,7 +140,7 @@ fn header(report: &TprocCReport, styler: Styler) -> String {
     out
 }
 
-fn describe(database: &TprocCDatabase, styler: Styler) -> String {
+pub(crate) fn describe(database: &TprocCDatabase, styler: Styler) -> String {
     let mut out = line(styler, "database", format!("{} {}", database.engine, database.version));
     out += &line(styler, "contents", holds(database));
     out += &line(styler, "durable", &database.durable_by);
@@ -177,6 +188,8 @@ fn section(report: &TprocCReport, phase: &TprocCPhase, styler: Styler) -> String
         phase.counted.as_ref().map(transactions),
         phase.counted.as_ref().map(rolled_back),
         phase.counted.as_ref().and_then(repeated),
+        phase.cycles.as_ref().map(cycles::checkpoints),
+        phase.whole.as_ref().map(cycles::whole),
         written(phase),
         cache(&phase.result),
         phase.used.as_ref().map(cpu),

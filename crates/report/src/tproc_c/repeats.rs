@@ -10,7 +10,7 @@ use crate::styler::{Emphasis, Styler, count};
 const STUDENT: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
 const NORMAL: f64 = 1.96;
 
-/// NOPM of several runs with the same number of users.
+/// NOPM, or TPM, of several runs with the same number of users.
 pub(super) struct Repeats {
     pub(super) runs: usize,
     pub(super) mean: f64,
@@ -34,19 +34,24 @@ impl Repeats {
             return None;
         }
         let nopm: Vec<f64> = phases.iter().filter_map(|phase| Some(phase.counted.as_ref()?.nopm())).collect();
-        if nopm.len() < 2 {
+        Repeats::of_values(&nopm)
+    }
+
+    /// `None` of fewer than two values.
+    pub(super) fn of_values(values: &[f64]) -> Option<Repeats> {
+        if values.len() < 2 {
             return None;
         }
-        let runs = nopm.len();
-        let mean = nopm.iter().sum::<f64>() / runs as f64;
-        let squares: f64 = nopm.iter().map(|value| (value - mean).powi(2)).sum();
+        let runs = values.len();
+        let mean = values.iter().sum::<f64>() / runs as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let deviation = (squares / (runs - 1) as f64).sqrt();
         let student = STUDENT.get(runs - 2).copied().unwrap_or(NORMAL);
         Some(Repeats {
             runs,
             mean,
-            min: nopm.iter().copied().fold(f64::INFINITY, f64::min),
-            max: nopm.iter().copied().fold(0.0, f64::max),
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(0.0, f64::max),
             deviation,
             half_width: student * deviation / (runs as f64).sqrt(),
         })

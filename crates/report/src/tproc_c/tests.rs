@@ -1,4 +1,7 @@
-use iolite_model::{Nanos, OpClass, OpKind, Stop, Task, TprocCCounts, TprocCTask};
+use iolite_model::{
+    CheckpointCycles, CheckpointDue, Nanos, OpClass, OpKind, Stop, Task, TprocCCounts, TprocCTask,
+};
+use iolite_stats::Direction;
 
 use super::*;
 use crate::synthetic;
@@ -15,6 +18,7 @@ fn task(users: u32) -> Task {
         keying_thinking: false,
         procedures: true,
         spread_warehouse: false,
+        whole_cycles: None,
         rate: None,
         stop: Stop { runtime: Some(Nanos(60 * Nanos::SECOND.0)), ..Stop::default() },
         ramp: Nanos(0),
@@ -51,6 +55,8 @@ fn phase(index: u32, orders: u64) -> TprocCPhase {
         counted: Some(counted(orders, orders + 1000)),
         used: None,
         waits: None,
+        cycles: None,
+        whole: None,
     }
 }
 
@@ -147,4 +153,78 @@ fn repetitions_have_a_mean_with_its_interval() {
     assert!(text.contains("mean 1,100 ± 22.6 %") && text.contains("1,000 to 1,200"), "{text}");
     let json = json(&report);
     assert!((json["repeats"]["nopm_half_width"].as_f64().unwrap() - 248.4).abs() < 0.1, "{json:#}");
+}
+
+/// Cycles of 30 s in a measured time of 60 s from 10 s on.
+fn cycles(started: &[u64], cycles: f64) -> CheckpointCycles {
+    let second = |seconds: u64| Nanos(seconds * Nanos::SECOND.0);
+    CheckpointCycles {
+        cycles,
+        at: [0.25, 0.75],
+        measured: [second(10), second(70)],
+        started: started.iter().map(|at| second(*at)).collect(),
+        has_starts: true,
+        due: CheckpointDue { time: Some(second(30)), log: Some(Bytes(64 << 20)) },
+        age: None,
+    }
+}
+
+#[test]
+fn checkpoints_in_the_measured_time_are_shown_with_the_rate_of_whole_cycles() {
+    let mut measured = phase(0, 1200);
+    measured.cycles = Some(cycles(&[2, 32, 62], 1.9));
+    let nopm =
+        Estimate::rate(&[(1.0, 20.0), (1.0, 22.0), (1.0, 20.0)], Direction::HigherIsBetter).scaled(60.0);
+    let span = [Nanos(32 * Nanos::SECOND.0), Nanos(62 * Nanos::SECOND.0)];
+    measured.whole = Some(WholeCycles { span, nopm, each: vec![1240.0] });
+    let report = report(vec![measured, phase(1, 1200)]);
+    let text = plain(&text(&report, STYLE));
+    for expected in [
+        "1.9 checkpoint cycles in the measured time, from 0.25 of one to 0.75 of one; started at 32.0 s, 62.0 s",
+        "due every 30.0 s or 64 MiB of log",
+        "whole 1,240 NOPM ±",
+        "over 1 whole cycle from 32.0 s to 62.0 s",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let json = json(&report);
+    assert_eq!(json["phases"][0]["checkpoints"]["cycles"], 1.9);
+    assert_eq!(json["phases"][0]["checkpoints"]["whole"], true);
+    assert_eq!(json["phases"][0]["whole_cycles"]["each"][0], 1240.0);
+    assert!(json["phases"][1]["checkpoints"].is_null() && json["phases"][1]["whole_cycles"].is_null());
+}
+
+#[test]
+fn innodb_shows_how_much_of_its_log_was_turned_over() {
+    let mut measured = phase(0, 1200);
+    let innodb = CheckpointCycles {
+        has_starts: false,
+        due: CheckpointDue { time: None, log: Some(Bytes(200 << 20)) },
+        age: Some([0.02, 0.31]),
+        ..cycles(&[], 0.3)
+    };
+    measured.cycles = Some(innodb);
+    let text = plain(&text(&report(vec![measured]), STYLE));
+    assert!(
+        text.contains("0.3 checkpoint cycles in the measured time; a cycle is 200 MiB of redo log"),
+        "{text}"
+    );
+    assert!(text.contains("2 % of the largest checkpoint age at its start, 31 % at its end"), "{text}");
+}
+
+#[test]
+fn repetitions_say_how_many_cycles_each_measured() {
+    let with = |index, measured| TprocCPhase { cycles: Some(cycles(&[], measured)), ..phase(index, 1000) };
+    let text = plain(&text(&report(vec![with(0, 1.0), with(1, 1.5)]), STYLE));
+    assert!(text.contains("checkpoint cycles in the measured times: 1.0, 1.5"), "{text}");
+}
+
+#[test]
+fn passes_of_a_sweep_are_one_line_with_the_variation_between_them() {
+    let mut swept = report(vec![phase(0, 1000), phase(1, 1200)]);
+    swept.swept = true;
+    let text = plain(&text(&swept, STYLE));
+    // 12.706 x 141 / sqrt(2) of 1,100.
+    assert!(text.contains("8 1,100 116 %") || text.contains("8 1,100 115 %"), "{text}");
+    assert!(text.contains("2 runs of each step, interleaved"), "{text}");
 }

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use iolite_db::DatabaseUrl;
 use iolite_engine::{Control, EngineError};
 use iolite_model::{
-    Bytes, Concluded, Durability, Nanos, OpKind, Storage, Task, TprocCDatabase, TprocCTask, Warning,
+    Bytes, CheckpointCycles, Concluded, Durability, Nanos, OpKind, Storage, Task, TprocCDatabase, TprocCTask,
+    Warning,
 };
 use iolite_oltp::tproc_c::{self, Database, Layout};
-use iolite_stats::TprocCRates;
-use iolite_suites::{Nothing, Procedure, SingleStep};
+use iolite_stats::{TprocCRates, WholeCycles};
+use iolite_suites::{Ab, CreatedFiles, Nothing, Procedure, SingleStep, partial_cycles};
 
 use super::ask::warn_of_copies;
 use super::site::{Record, Site, arrange, settle};
@@ -148,6 +149,13 @@ impl TprocCSite {
         }));
     }
 
+    fn inside(&self, session: &mut Session<'_>, task: Task) -> Result<()> {
+        match task {
+            Task::TprocC(task) => self.measure(session, &task),
+            other => Err(no_database(&other)),
+        }
+    }
+
     fn measure(&self, session: &mut Session<'_>, task: &TprocCTask) -> Result<()> {
         session.refuse_spent_allowance()?;
         warn_of_copies(session, self.site.instance.as_ref(), "the transactions of users");
@@ -221,10 +229,19 @@ impl<P: Procedure<Preparation = Nothing>> Environment<P> for &TprocCSite {
     }
 
     fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> Result<()> {
-        match task {
-            Task::TprocC(task) => self.measure(session, &task),
-            other => Err(no_database(&other)),
-        }
+        self.inside(session, task)
+    }
+}
+
+/// The same load in two ways, in turns.
+impl Environment<Ab> for TprocCSite {
+    /// Loads inside a database create no files.
+    fn prepare(&mut self, _: &mut Session<'_>, _: &mut Ab, _: CreatedFiles) -> Result<()> {
+        Ok(())
+    }
+
+    fn inside_database(&mut self, session: &mut Session<'_>, task: Task) -> Result<()> {
+        self.inside(session, task)
     }
 }
 
@@ -274,9 +291,13 @@ fn measure_in(
         if let Some(counted) = &phase.counted {
             events.conclude(Concluded::of_phase(number, counted));
         }
+        if let Some(cycles) = &phase.cycles {
+            events.conclude(Concluded::of_phase(number, cycles));
+        }
         Ok(phase.outcome)
     });
     conclude_rates(session);
+    conclude_cycles(session);
     Ok(())
 }
 
@@ -287,6 +308,18 @@ fn conclude_rates(session: &mut Session<'_>) {
     let index = phase.info.index;
     let rates = run.of_phase(index).map(|counted| TprocCRates::of(&phase.totals, &counted));
     rates.iter().for_each(|rates| session.conclude(Concluded::of_phase(index, rates)));
+}
+
+/// Records the rate of the whole cycles of checkpoints in the phase that has ended, and warns where they are not all of it.
+fn conclude_cycles(session: &mut Session<'_>) {
+    let run = session.run();
+    let Some(phase) = run.phases.last() else { return };
+    let index = phase.info.index;
+    let Some(cycles) = run.of_phase::<CheckpointCycles>(index) else { return };
+    let whole = WholeCycles::of(&phase.totals, &cycles);
+    let warning = partial_cycles(phase, &cycles);
+    whole.iter().for_each(|whole| session.conclude(Concluded::of_phase(index, whole)));
+    warning.into_iter().for_each(|warning| session.warn(warning));
 }
 
 /// Sessions that this program has beside those of its users: two read counters, one the waits, one asks and checks, one keeps a copy.

@@ -75,9 +75,12 @@ impl PhaseChanges {
     }
 }
 
-/// The kind that most of the measured time's operations are of; the commit where there are any.
+/// The kind that most of the measured time's operations are of; the commit where there are any; the task's own.
 fn main_kind(phase: &PhaseResult) -> OpKind {
     let total = |kind: OpKind| phase.totals.series.iter().map(|point| point.operations[kind]).sum::<u64>();
+    if let Some(kind) = phase.info.task.main_kind().filter(|kind| total(*kind) > 0) {
+        return kind;
+    }
     if total(OpKind::Sync) > 0 && total(OpKind::Commit) > 0 {
         return OpKind::Commit;
     }

@@ -1,6 +1,6 @@
 use iolite_model::{
     BackendKind, Bytes, Ending, Event, FileTarget, FileTask, FilesTarget, Interval, Mix, NamedFile, OpKind,
-    OpTotals, Outstanding, PhaseEnd, PhaseInfo, Task,
+    OpTotals, Outstanding, PhaseEnd, PhaseInfo, Task, TprocCTask,
 };
 use iolite_model::{Cache, RunInfo, Sink, Stage};
 use iolite_results::ab::figures;
@@ -203,4 +203,38 @@ fn files_that_are_only_read_are_laid_out_once() {
     let read = FileTask { target: Target::Files(FilesTarget::of(vec![named])), ..FileTask::default() };
     let steps = steps(JobTask::Io(Box::new(read)), |_| false);
     assert!(steps.len() == 4 && steps.iter().all(|(step, _)| *step == "run"), "{steps:?}");
+}
+
+/// Both sides of a pair have the same random numbers, each pair others; nothing is created between turns.
+#[test]
+fn loads_inside_a_database_take_turns() {
+    let side = |spread_warehouse| {
+        Task::TprocC(TprocCTask {
+            name: "TPROC-C".into(),
+            users: 8,
+            seed: 40,
+            spread_warehouse,
+            ..TprocCTask::default()
+        })
+    };
+    let jobs = ("shared".to_owned(), "spread".to_owned());
+    let terms = AbTerms { jobs, repeat: 3, figure: Figure::Rate, detect: 0.0001, seed: 7 };
+    let (mut procedure, mut run) = (Ab::in_database(side(false), side(true), terms), run());
+    let concluded = loop {
+        match procedure.next(&run, Nanos(0)) {
+            Step::Run(tasks) => tasks.into_iter().for_each(|task| {
+                let noise = run.phases.len() as u64 % 3 * 40;
+                measure(&mut run, task, 500 + noise);
+            }),
+            Step::Done(conclusions) => break conclusions.concluded[0].read::<AbConcluded>().unwrap(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let of = |number: u32| match &run.phases[number as usize].info.task {
+        Task::TprocC(task) => (task.spread_warehouse, task.seed),
+        other => panic!("{other:?}"),
+    };
+    let sides: Vec<_> = concluded.blocks.iter().map(|block| (of(block.a[0]), of(block.b[0]))).collect();
+    let expected = [40, 41, 42].map(|seed| ((false, seed), (true, seed)));
+    assert_eq!(sides, expected);
 }

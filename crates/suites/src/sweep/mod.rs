@@ -2,7 +2,7 @@
 //! or IOPS grow no longer; then a closer look at the knee; then, where repetition is asked for, all of it again, each time in
 //! another order. What was found is judged by the articles' guide: an average and a ceiling.
 
-mod order;
+pub(crate) mod order;
 mod rise;
 mod verdict;
 

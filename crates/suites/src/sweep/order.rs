@@ -58,7 +58,7 @@ fn by_default(max_jobs: u32, globals: Option<u32>) -> Result<(Vec<u32>, SweepEnd
 /// Two passes make a pair, the second running the first one's order backwards: what changes steadily with time, as a cache that
 /// warms or a device that fills, then adds the same to every step. Each pair begins elsewhere in the list, so that no step
 /// always follows the same one.
-pub(super) fn pass(steps: usize, pass: usize) -> Vec<usize> {
+pub(crate) fn pass(steps: usize, pass: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..steps).collect();
     if steps > 0 {
         order.rotate_left(pass / 2 * (steps / 2).max(1) % steps);

@@ -1,5 +1,6 @@
 //! TPROC-C in MariaDB and MySQL: tables `tproc_c_*` in the database, the catalogue marked as ours by its comment.
 
+mod checkpoints;
 mod procedures;
 mod session;
 
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use iolite_db::mysql::Rows;
 use iolite_db::mysql::{Context, counters};
 use iolite_db::{Error, Instance, Mysql, Result};
-use iolite_model::{Durability, ErrorCause};
+use iolite_model::{CheckpointReading, Durability, ErrorCause};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -327,6 +328,11 @@ impl Reader for MysqlReader {
             .query_rows(sql)
             .map_err(|e| self.instance.target().refusal("read the counters of", e))?;
         Ok(Some(rows.into_iter().map(|(_, count)| count).sum()))
+    }
+
+    fn checkpoints(&mut self) -> Result<Option<CheckpointReading>> {
+        checkpoints::read(&mut self.conn)
+            .map_err(|e| self.instance.target().refusal("read the checkpoints of", e))
     }
 
     fn numbers(&mut self, sql: &str) -> Result<Vec<Vec<i64>>> {

@@ -1,5 +1,6 @@
 //! TPROC-C in PostgreSQL: a schema `iolite_tproc_c` of the database, marked as ours by its comment.
 
+mod checkpoints;
 mod copy;
 mod procedures;
 mod session;
@@ -9,13 +10,14 @@ use std::sync::Arc;
 
 use iolite_db::postgres::Target;
 use iolite_db::{Error, Instance, Postgres, Result};
-use iolite_model::{Bytes, Durability, ErrorCause};
+use iolite_model::{Bytes, CheckpointReading, Durability, ErrorCause};
 use postgres::{Client, CopyInWriter};
 
 use super::contract::{Database, Loader, Reader, Session, Table, Value};
 use super::dialect::Dialect;
 use super::layout::Layout;
 use super::schema::{self, CATALOGUE, COMPLETE};
+use checkpoints::Checkpoints;
 use session::PostgresSession;
 
 const SCHEMA: &str = "iolite_tproc_c";
@@ -247,7 +249,8 @@ impl Database for TprocCPostgres {
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>> {
-        Ok(Box::new(PostgresReader { client: self.target.connect()?, target: self.target.clone() }))
+        let (client, target) = (self.target.connect()?, self.target.clone());
+        Ok(Box::new(PostgresReader { client, target, checkpoints: None }))
     }
 }
 
@@ -332,6 +335,7 @@ impl Loader for PostgresLoader {
 struct PostgresReader {
     client: Client,
     target: Arc<Target>,
+    checkpoints: Option<Checkpoints>,
 }
 
 impl Reader for PostgresReader {
@@ -348,6 +352,16 @@ impl Reader for PostgresReader {
         let row =
             self.client.query_one(sql, &[]).map_err(|e| self.target.failed("read the counters of", e))?;
         Ok(row.get::<_, Option<i64>>(0).map(i64::unsigned_abs))
+    }
+
+    fn checkpoints(&mut self) -> Result<Option<CheckpointReading>> {
+        let known = match self.checkpoints.take() {
+            Some(known) => known,
+            None => Checkpoints::open(&self.target, &mut self.client)?,
+        };
+        let reading = known.read(&self.target, &mut self.client);
+        self.checkpoints = Some(known);
+        reading.map(Some)
     }
 
     fn numbers(&mut self, sql: &str) -> Result<Vec<Vec<i64>>> {

@@ -1,0 +1,149 @@
+//! `ab`: the same load in two ways, in turns.
+
+use clap::{Args, ValueEnum};
+use iolite_engine::Control;
+use iolite_model::{Bytes, Concluded, Nanos, Task, TprocCTask};
+use iolite_results::RunRequest;
+use iolite_results::ab::AbTerms;
+use iolite_results::comparison::{DEFAULT_DETECT, Figure};
+use iolite_session::ending;
+use iolite_suites::Ab;
+
+use super::args::{DatabaseArgs, LoadArgs};
+use super::begin::{Extent, begin, open, plan, task};
+use crate::exit::{self, Exit, UsageError};
+use crate::shared_args::OutputArgs;
+use crate::{output, signals};
+
+/// `ab` as typed.
+#[derive(Debug, Args)]
+pub(crate) struct AbArgs {
+    #[command(flatten)]
+    database: DatabaseArgs,
+
+    /// What differs between the two sides; the other options apply to both
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "spread-warehouse")]
+    vary: Vary,
+
+    #[command(flatten)]
+    load: LoadArgs,
+
+    /// Number of virtual users, each with its own session
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=9999))]
+    users: u32,
+
+    /// Time to measure in each run
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    duration: Nanos,
+
+    /// Time at the start of each run that is excluded from the results
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    ramp: Nanos,
+
+    /// Extend the measured time of each run by at most TIME, until it holds a whole number of checkpoint cycles
+    #[arg(long, value_name = "TIME")]
+    whole_cycles: Option<Nanos>,
+
+    /// Maximum number of pairs
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    repeat: u32,
+
+    /// Smallest difference that matters, in percent; the comparison also ends when a difference of this size is ruled out
+    #[arg(long, value_name = "PERCENT", default_value_t = 100.0 * DEFAULT_DETECT, value_parser = crate::results::detect)]
+    detect: f64,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What differs between the two sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Vary {
+    /// A: warehouse rows share pages; B: one warehouse row per page
+    SpreadWarehouse,
+    /// A: stored procedures; B: statements sent by the client
+    ClientSide,
+    /// A: each user uses its home warehouse; B: a random warehouse for each transaction
+    AllWarehouses,
+}
+
+impl Vary {
+    /// Names of the sides.
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Vary::SpreadWarehouse => ("warehouse rows share pages", "one warehouse row per page"),
+            Vary::ClientSide => ("stored procedures", "statements sent by the client"),
+            Vary::AllWarehouses => ("home warehouses", "a random warehouse for each transaction"),
+        }
+    }
+
+    /// The option that is on in B only.
+    fn option(self, load: &mut LoadArgs) -> &mut bool {
+        match self {
+            Vary::SpreadWarehouse => &mut load.spread_warehouse,
+            Vary::ClientSide => &mut load.client_side,
+            Vary::AllWarehouses => &mut load.all_warehouses,
+        }
+    }
+
+    /// The two sides, of a load without the option.
+    fn sides(self, load: &LoadArgs, task: impl Fn(&LoadArgs) -> TprocCTask) -> [Task; 2] {
+        [false, true].map(|on| {
+            let mut load = load.clone();
+            *self.option(&mut load) = on;
+            Task::TprocC(task(&load))
+        })
+    }
+}
+
+/// Measures both sides in turns.
+///
+/// # Errors
+/// The arguments are invalid, or the database is not there. A failure later is part of what is printed.
+pub(super) fn ab(args: AbArgs) -> anyhow::Result<Exit> {
+    let control = Control::new(signals::interrupt_flag()?);
+    if args.duration == Nanos(0) {
+        return Err(UsageError::new("--duration must be above 0: specify, for example, 60s").into());
+    }
+    let mut load = args.load.clone();
+    let option = args.vary.option(&mut load);
+    if *option {
+        let name =
+            args.vary.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        return Err(UsageError::new(format!("--{name} is what differs (--vary): omit it")).into());
+    }
+    // What the database has to be able to do.
+    *option = true;
+    let mut site = open(&args.database, &load, args.users, &control)?;
+    if args.vary == Vary::ClientSide && !site.has_procedures() {
+        let message = "--vary client-side needs stored procedures, which SQLite does not have";
+        return Err(UsageError::new(message).into());
+    }
+    let longest = args.duration.0.saturating_add(args.whole_cycles.unwrap_or_default().0);
+    let each = longest.saturating_add(args.ramp.0);
+    let whole = Nanos(each.saturating_mul(2).saturating_mul(args.repeat.into()));
+    let mut session = begin(&site, args.output.results.clone(), (&args.output.view, whole), &control)?;
+    plan(&mut session, &site, &load, (whole, (Bytes(0), Bytes(0))), args.output.view.quiet)?;
+    session.conclude(Concluded::of(&RunRequest::new("ab", "")));
+    let extent = Extent {
+        users: args.users,
+        duration: args.duration,
+        ramp: args.ramp,
+        rate: None,
+        whole_cycles: args.whole_cycles,
+    };
+    let [a, b] = args.vary.sides(&load, |load| task(&site, load, extent));
+    let names = args.vary.names();
+    let terms = AbTerms {
+        jobs: (names.0.to_owned(), names.1.to_owned()),
+        repeat: args.repeat,
+        figure: Figure::Rate,
+        detect: args.detect / 100.0,
+        seed: load.seed.unwrap_or(session.run().info.started_unix.0),
+    };
+    let failure = session.drive(&mut Ab::in_database(a, b, terms), &mut site).err();
+    let run = session.end(ending(failure, &control));
+    output::run(&run, args.output.format())?;
+    output::failure(&run, args.output.view.quiet);
+    Ok(exit::of_run(&run))
+}
