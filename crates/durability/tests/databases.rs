@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use iolite_db::{DatabaseUrl, Error, Server, Started};
+use iolite_db::{DatabaseUrl, Error, Server, ServerOptions, Started};
 use iolite_durability::check::check_database;
 use iolite_durability::{Limits, Witness, new_key, open_database, read_witness, run};
 use iolite_model::Bytes;

@@ -82,8 +82,8 @@ mod tests {
             for number in 0..count {
                 let completed = second * SECOND + SECOND / count * number + 1;
                 recorder.record(Completion { kind, intended: 0, issued: 0, completed, bytes: 0 });
+                collector.collect(completed);
             }
-            collector.collect(0);
         }
         recorder.close(80 * SECOND);
         recorder.finish().iter().for_each(|left| collector.absorb(0, left));

@@ -3,7 +3,7 @@
 use iolite_model::{CheckpointCycles, Ending, Warning};
 use iolite_stats::PhaseResult;
 
-/// The warning that the measured time of a phase is no whole number of cycles; none of a phase that did not come to its end, which is
+/// The warning that the measured time of a phase is no whole number of cycles; none of a phase that was not completed, which is
 /// reported as such.
 pub fn partial_cycles(phase: &PhaseResult, cycles: &CheckpointCycles) -> Option<Warning> {
     let is_partial = phase.end.ending == Ending::Completed && !cycles.is_whole();

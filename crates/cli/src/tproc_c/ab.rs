@@ -1,71 +1,18 @@
 //! `ab`: the same load in two ways, in turns.
 
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 use iolite_engine::Control;
 use iolite_model::{Bytes, Concluded, Nanos, Task, TprocCTask};
 use iolite_results::RunRequest;
 use iolite_results::ab::AbTerms;
-use iolite_results::comparison::{DEFAULT_DETECT, Figure};
+use iolite_results::comparison::Figure;
 use iolite_session::ending;
 use iolite_suites::Ab;
 
-use super::args::{DatabaseArgs, LoadArgs};
+use super::args::{AbArgs, LoadArgs, Vary};
 use super::begin::{Extent, begin, open, plan, task};
 use crate::exit::{self, Exit, UsageError};
-use crate::shared_args::OutputArgs;
 use crate::{output, signals};
-
-/// `ab` as typed.
-#[derive(Debug, Args)]
-pub(crate) struct AbArgs {
-    #[command(flatten)]
-    database: DatabaseArgs,
-
-    /// What differs between the two sides; the other options apply to both
-    #[arg(long, value_name = "WHAT", value_enum, default_value = "spread-warehouse")]
-    vary: Vary,
-
-    #[command(flatten)]
-    load: LoadArgs,
-
-    /// Number of virtual users, each with its own session
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=9999))]
-    users: u32,
-
-    /// Time to measure in each run
-    #[arg(long, value_name = "TIME", default_value = "60s")]
-    duration: Nanos,
-
-    /// Time at the start of each run that is excluded from the results
-    #[arg(long, value_name = "TIME", default_value = "10s")]
-    ramp: Nanos,
-
-    /// Extend the measured time of each run by at most TIME, until it holds a whole number of checkpoint cycles
-    #[arg(long, value_name = "TIME")]
-    whole_cycles: Option<Nanos>,
-
-    /// Maximum number of pairs
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=10_000))]
-    repeat: u32,
-
-    /// Smallest difference that matters, in percent; the comparison also ends when a difference of this size is ruled out
-    #[arg(long, value_name = "PERCENT", default_value_t = 100.0 * DEFAULT_DETECT, value_parser = crate::results::detect)]
-    detect: f64,
-
-    #[command(flatten)]
-    output: OutputArgs,
-}
-
-/// What differs between the two sides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Vary {
-    /// A: warehouse rows share pages; B: one warehouse row per page
-    SpreadWarehouse,
-    /// A: stored procedures; B: statements sent by the client
-    ClientSide,
-    /// A: each user uses its home warehouse; B: a random warehouse for each transaction
-    AllWarehouses,
-}
 
 impl Vary {
     /// Names of the sides.

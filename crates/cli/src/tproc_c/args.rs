@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use iolite_model::{Durability, Nanos};
 use iolite_oltp::tproc_c::MAX_PARTITIONS;
+use iolite_results::comparison::DEFAULT_DETECT;
 
-use super::ab::AbArgs;
 use crate::exit;
 use crate::shared_args::{OutputArgs, StallArgs, WaitArgs, durability, positive};
 use crate::writes::WriteArgs;
@@ -203,7 +203,59 @@ pub(crate) struct SweepArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// What users do: what `run` and `sweep` have in common.
+/// `ab` as typed.
+#[derive(Debug, Args)]
+pub(crate) struct AbArgs {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+
+    /// What differs between the two sides; the other options apply to both
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "spread-warehouse")]
+    pub(crate) vary: Vary,
+
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+
+    /// Number of virtual users, each with its own session
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=9999))]
+    pub(crate) users: u32,
+
+    /// Time to measure in each run
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) duration: Nanos,
+
+    /// Time at the start of each run that is excluded from the results
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub(crate) ramp: Nanos,
+
+    /// Extend the measured time of each run by at most TIME, until it holds a whole number of checkpoint cycles
+    #[arg(long, value_name = "TIME")]
+    pub(crate) whole_cycles: Option<Nanos>,
+
+    /// Maximum number of pairs
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub(crate) repeat: u32,
+
+    /// Smallest difference that matters, in percent; the comparison also ends when a difference of this size is ruled out
+    #[arg(long, value_name = "PERCENT", default_value_t = 100.0 * DEFAULT_DETECT, value_parser = crate::results::detect)]
+    pub(crate) detect: f64,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// What differs between the two sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Vary {
+    /// A: warehouse rows share pages; B: one warehouse row per page
+    SpreadWarehouse,
+    /// A: stored procedures; B: statements sent by the client
+    ClientSide,
+    /// A: each user uses its home warehouse; B: a random warehouse for each transaction
+    AllWarehouses,
+}
+
+/// What users do: what `run`, `sweep` and `ab` have in common.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LoadArgs {
     /// Send each transaction as prepared statements instead of calling a stored procedure

@@ -265,7 +265,7 @@ fn a_run_ends_when_whole_cycles_of_checkpoints_were_measured() {
     let length = cycles.measured[1].saturating_sub(cycles.measured[0]);
     println!("{:.2} cycles in {length}", cycles.cycles);
     assert!(cycles.cycles >= 0.9 && length.0 < 115 * Nanos::SECOND.0, "{cycles:?}");
-    assert!(cycles.has_starts && !cycles.started.is_empty(), "{cycles:?}");
+    assert!(cycles.has_starts && cycles.cycles >= 0.9, "{cycles:?}");
 }
 
 #[test]

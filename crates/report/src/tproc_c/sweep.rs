@@ -74,10 +74,10 @@ fn table(report: &TprocCReport, styler: Styler) -> String {
 /// Of how many passes the figures are, where there are several.
 fn passes(steps: &BTreeMap<u32, Step<'_>>, styler: Styler) -> String {
     let runs = || steps.values().map(Vec::len);
-    let (Some(least), Some(most)) = (runs().min(), runs().max().filter(|most| *most > 1)) else {
+    let (Some(min), Some(max)) = (runs().min(), runs().max().filter(|max| *max > 1)) else {
         return String::new();
     };
-    let each = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    let each = if min == max { max.to_string() } else { format!("{min} to {max}") };
     styler.item("", 0, format!("{each} runs of each step, interleaved; ± of their mean, between runs"))
 }
 

@@ -23,8 +23,8 @@ pub(super) fn transactions_of(task: &TprocCTask) -> String {
         if task.all_warehouses { "a random warehouse per transaction" } else { "the user's home warehouse" };
     let pages = if task.spread_warehouse { " with one warehouse row per page" } else { "" };
     let timing = if task.keying_thinking { "with" } else { "without" };
-    let extended = task.whole_cycles.map_or(String::new(), |most| {
-        format!("; measured for at most {most} longer, until checkpoint cycles are whole")
+    let extended = task.whole_cycles.map_or(String::new(), |max| {
+        format!("; measured for at most {max} longer, until checkpoint cycles are whole")
     });
     format!(
         "TPROC-C's five transactions as {way}, in {where_to} of {}{pages}, {timing} keying and thinking times{extended}",
