@@ -155,6 +155,16 @@ fn a_block_size_of_postgresql_is_refused() {
 }
 
 #[test]
+fn waits_of_postgresql_need_no_option() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut start = Command::new(IOLITE);
+    start.args(["db", "start", "postgres", "--performance-schema"]).arg(directory.path());
+    let output = start.stdin(Stdio::null()).output().unwrap();
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{}", stderr(&output));
+    produced(ErrorCause::PrivateAlwaysInstrumented, &stderr(&output));
+}
+
+#[test]
 fn a_server_that_does_not_start_is_reported_with_where_to_look() {
     if let Some(private) = Private::new("postgres") {
         let main = private.directory.join("data/postgresql.conf");

@@ -26,8 +26,9 @@ fn checkpoints(document: &Value) -> &Value {
 
 #[test]
 fn a_run_says_how_many_checkpoint_cycles_it_measured() {
-    let subjects = [Some(Subject::sqlite()), Subject::server("postgres"), Subject::server("mariadb")];
-    for subject in subjects.into_iter().flatten() {
+    for server in ["sqlite", "postgres", "mariadb"] {
+        let subject = if server == "sqlite" { Some(Subject::sqlite()) } else { Subject::server(server) };
+        let Some(subject) = subject else { continue };
         subject.build();
         let short = [&RUN[..], &["0s", "--duration", "1s", "--repeat", "2"]].concat();
         let printed = subject.done(&short);
@@ -57,6 +58,7 @@ fn the_measured_time_is_extended_to_whole_cycles() {
         assert!(found["whole"] == true && !is_partial(&document), "{document:#}");
     };
     whole(&sqlite, &["--durability", "relaxed"]);
+    drop(sqlite);
     if let Some(subject) = Subject::server("postgres") {
         subject.build();
         subject.psql(&["ALTER SYSTEM SET max_wal_size = '32MB'", "SELECT pg_reload_conf()"]);

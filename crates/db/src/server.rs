@@ -70,7 +70,7 @@ impl Server {
             Server::Postgres if options.performance_schema => Err(Error::Unsupported {
                 database: "PostgreSQL",
                 what: "switch its instrumentation of waits on",
-                remedy: "remove --performance-schema: it always reports its waits",
+                remedy: ErrorCause::PrivateAlwaysInstrumented,
             }),
             #[cfg(feature = "postgres")]
             Server::Postgres => postgres::start(directory, options.port),

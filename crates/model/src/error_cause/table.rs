@@ -326,6 +326,7 @@ causes! {
             "install the package mariadb-server, or name a server that runs by its URL",
         PrivateBlockSizeFixed "PostgreSQL's blocks have the size that it was compiled with" =>
             "leave --block-size out: it is compiled into the server (8 KiB in all packages)",
+        PrivateAlwaysInstrumented "PostgreSQL always reports its waits" => "leave --performance-schema out",
         PrivateBlockSize "its data has blocks of another size" =>
             "leave out --block-size, or choose another directory",
         PrivateNoSuchBlockSize "there are no blocks of that size" => "specify a block size of 4, 8, 16, 32 or 64 KiB",
