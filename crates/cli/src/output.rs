@@ -177,7 +177,7 @@ pub(crate) fn colour_wanted() -> bool {
 }
 
 /// Whether the locale's encoding is UTF-8; an unset locale (a container's) is taken as such.
-fn unicode_locale() -> bool {
+pub(crate) fn unicode_locale() -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .filter_map(|name| std::env::var(name).ok())

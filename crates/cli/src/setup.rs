@@ -185,7 +185,7 @@ pub(crate) fn live(quiet: bool) -> LiveKind {
     match (quiet, output::can_draw()) {
         (true, _) => LiveKind::Quiet,
         (false, true) => LiveKind::Terminal { color: output::colour_wanted() },
-        (false, false) => LiveKind::Plain,
+        (false, false) => LiveKind::Plain { unicode: output::unicode_locale() },
     }
 }
 

@@ -11,7 +11,7 @@ use iolite_model::{
 };
 
 use crate::knees::load_word;
-use crate::styler::{count, errors, escaped};
+use crate::styler::{count, errors, escaped, plain_stderr};
 
 /// How often the bar is drawn though nothing happens: the clock on it must not seem to stand.
 const TICK: Duration = Duration::from_millis(250);
@@ -33,7 +33,10 @@ pub enum LiveKind {
         color: bool,
     },
     /// A line on standard error at the end of each phase, without control characters.
-    Plain,
+    Plain {
+        /// In UTF-8, else in ASCII.
+        unicode: bool,
+    },
     /// Nothing.
     Quiet,
 }
@@ -84,7 +87,7 @@ impl Live {
             LiveKind::Terminal { color } | LiveKind::Screen { color } => {
                 Live::bar(ProgressDrawTarget::stderr(), color, budget)
             }
-            LiveKind::Plain => Live::lines(Box::new(std::io::stderr())),
+            LiveKind::Plain { unicode } => Live::lines(plain_stderr(unicode)),
             LiveKind::Quiet => Live::of(Shown::Quiet),
         }
     }

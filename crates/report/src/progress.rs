@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState};
 use iolite_model::{Bandwidth, Bytes, Iops, Nanos};
 
 use crate::live::{LiveKind, bar, filled};
-use crate::styler::{count, escaped};
+use crate::styler::{count, escaped, plain_stderr};
 
 /// Where nobody watches, a line is written each time another such part is done, in percent.
 const STEP: u64 = 10;
@@ -58,7 +58,7 @@ impl Progress {
             LiveKind::Terminal { color } | LiveKind::Screen { color } => {
                 Progress::bar(ProgressDrawTarget::stderr(), color, what, unit)
             }
-            LiveKind::Plain => Progress::lines(Box::new(std::io::stderr()), what, unit),
+            LiveKind::Plain { unicode } => Progress::lines(plain_stderr(unicode), what, unit),
             LiveKind::Quiet => Progress::of(View::Quiet, what, unit),
         }
     }

@@ -1,6 +1,7 @@
 //! How text reaches the terminal: escaped, wrapped, with or without colour and Unicode.
 
 use std::fmt::Display;
+use std::io::{self, Write};
 
 use anstyle::AnsiColor;
 use iolite_model::Iops;
@@ -103,6 +104,25 @@ pub fn harmless(text: &str, unicode: bool) -> String {
     lines.join("\n")
 }
 
+/// Standard error for lines of text, which are in ASCII where they may not be Unicode.
+pub(crate) fn plain_stderr(unicode: bool) -> Box<dyn Write + Send> {
+    if unicode { Box::new(io::stderr()) } else { Box::new(Ascii(io::stderr())) }
+}
+
+/// What is written in whole characters, as formatted text is, in ASCII.
+struct Ascii<W>(W);
+
+impl<W: Write> Write for Ascii<W> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let spelled = spelled(String::from_utf8_lossy(text).into_owned(), false);
+        self.0.write_all(spelled.as_bytes()).map(|()| text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// The text, in ASCII where it may not be Unicode.
 fn spelled(text: String, unicode: bool) -> String {
     if unicode || text.is_ascii() {
@@ -188,6 +208,13 @@ mod tests {
     use proptest::prelude::*;
 
     const PLAIN: Style = Style { color: false, unicode: true, width: 60 };
+
+    #[test]
+    fn lines_outside_of_utf_8_are_ascii() {
+        let mut out = Ascii(Vec::new());
+        writeln!(out, "random read: {} IOPS, mean {}", 7, "41.2 µs").unwrap();
+        assert_eq!(String::from_utf8(out.0).unwrap(), "random read: 7 IOPS, mean 41.2 us\n");
+    }
 
     #[test]
     fn what_a_terminal_could_act_on_is_escaped() {

@@ -67,6 +67,7 @@ impl Store {
             fs::create_dir_all(directory)
                 .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
         }
+        refuse_other_than_files(path)?;
         let sql = |source| Error::sql("opening", path, source);
         let mut connection = iolite_db::sqlite::open_guarded(path, OpenFlags::default()).map_err(sql)?;
         connection.busy_timeout(patience).map_err(sql)?;
@@ -128,6 +129,15 @@ impl Store {
     pub(crate) fn reading(&self, source: rusqlite::Error) -> Error {
         Error::sql("reading", &self.path, source)
     }
+}
+
+/// Refuses a device, a pipe or a socket, which SQLite would open, and wait for or fail at.
+pub(crate) fn refuse_other_than_files(path: &Path) -> Result<(), Error> {
+    let other = |found: fs::Metadata| !found.is_file() && !found.is_dir();
+    if fs::metadata(path).is_ok_and(other) {
+        return Err(Error::NotADatabase { path: path.to_owned() });
+    }
+    Ok(())
 }
 
 /// Marks one run; false when it has its end.
@@ -217,6 +227,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
+        // Nor is a device one.
+        for other in ["/dev/null", "/dev/zero"] {
+            for error in [Store::open(Path::new(other)), Store::open_to_read(Path::new(other))] {
+                assert!(matches!(error.unwrap_err(), Error::NotADatabase { .. }), "{other}");
+            }
+        }
         // Below a regular file not even root can make a directory.
         let error = Store::open(&file.join("sub/results.db")).unwrap_err();
         assert!(matches!(error, Error::Directory { .. }), "{error}");

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::Error;
 use crate::schema;
-use crate::store::{PATIENCE, Store};
+use crate::store::{PATIENCE, Store, refuse_other_than_files};
 use crate::unlocked::Unlocked;
 
 /// The answer to a question in SQL.
@@ -95,6 +95,7 @@ impl Store {
 
 /// Opens the results database at `path`, under a name for SQLite, to read.
 fn read_only(path: &Path, name: &Path, flags: OpenFlags) -> Result<Connection, Error> {
+    refuse_other_than_files(path)?;
     let sql = |source| Error::sql("opening", path, source);
     let connection = iolite_db::sqlite::open_guarded(name, flags).map_err(sql)?;
     connection.busy_timeout(PATIENCE).map_err(sql)?;

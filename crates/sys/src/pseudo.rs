@@ -42,13 +42,16 @@ pub fn reason(file: &File) -> io::Result<Option<String>> {
     }
     let device = |path: &str| std::fs::metadata(path).ok().map(|metadata| metadata.dev());
     let own = file.metadata()?.dev();
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file)));
+    let is_below = |directory| path.as_ref().is_ok_and(|path| path.starts_with(directory));
+    // Directories between those of the kernel's may be of a file system in memory (/sys/fs/cgroup).
+    if is_below("/sys") || is_below("/proc") {
+        return Ok(Some(
+            "it is below /sys or /proc, whose files are settings of the kernel, not storage".into(),
+        ));
+    }
     // Where /dev is no file system of its own, the path decides.
-    let in_dev = if device("/dev") == device("/") {
-        std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file)))
-            .is_ok_and(|path| path.starts_with("/dev"))
-    } else {
-        device("/dev") == Some(own)
-    };
+    let in_dev = if device("/dev") == device("/") { is_below("/dev") } else { device("/dev") == Some(own) };
     Ok(in_dev.then(|| "it is in /dev, which holds devices: check the name".to_owned()))
 }
 
@@ -69,9 +72,12 @@ mod tests {
 
     #[test]
     fn settings_of_the_kernel_are_known() {
-        for (path, says) in
-            [("/proc/sys/kernel/hostname", "proc"), ("/sys/kernel/mm", "sysfs"), ("/dev", "/dev")]
-        {
+        for (path, says) in [
+            ("/proc/sys/kernel/hostname", "proc"),
+            ("/sys/kernel/mm", "sysfs"),
+            ("/sys/fs/cgroup", "settings"),
+            ("/dev", "/dev"),
+        ] {
             let why = reason(&File::open(path).unwrap()).unwrap();
             assert!(why.is_some_and(|why| why.contains(says)), "{path}");
         }
