@@ -378,9 +378,9 @@ fn open_files(
 }
 
 /// Leaves out the last ones of several files, as far as there was no space for an operation in them.
-fn leave_out_empty(target: &mut FilesTarget, least: Bytes) {
+fn leave_out_empty(target: &mut FilesTarget, min: Bytes) {
     let holds = |named: &NamedFile| {
-        let end = named.offset.0.saturating_add(least.0);
+        let end = named.offset.0.saturating_add(min.0);
         fs::metadata(&named.path).is_ok_and(|found| !found.is_file() || found.len() >= end)
     };
     let kept = target.files.iter().rposition(holds).map_or(1, |last| last + 1);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_waits_for_the_last_one_and_tells_why_it_cannot_begin() {
+    fn a_part_waits_for_the_last_one_and_reports_why_it_cannot_begin() {
         let renew = || -> io::Result<Box<dyn Backend>> { Err(io::Error::from_raw_os_error(2)) };
         let later = Box::new(Later(Vec::new(), vec![0; 4096]));
         let mut back_end = InParts::new(later, PartStart::Renew(Box::new(renew), 1), (2, u64::MAX));
