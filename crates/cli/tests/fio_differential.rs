@@ -54,9 +54,6 @@ const LOG: &str = "offsets";
 
 fn came(program: Program, directory: &Path, configuration: &Configuration) -> Came {
     let mut arguments = vec!["--output-format=json".to_owned()];
-    for (name, size) in &configuration.given {
-        fs::write(directory.join(name), vec![7; *size as usize]).unwrap();
-    }
     if configuration.file {
         fs::write(directory.join("job.fio"), configuration.job_file()).unwrap();
         arguments.push("job.fio".into());
@@ -266,7 +263,7 @@ fn files_below_a_directory_are_read_as_fio_reads_them() {
             }
             fs::write(directory.join("extra"), [1; 4096]).unwrap();
             let job = format!("--name=x --opendir=files --rw=read --bs=4k {more}");
-            let job = Configuration { options: words(&job), file: false, given: Vec::new() };
+            let job = Configuration { options: words(&job), file: false };
             let Came { code, amounts, .. } = came(program, &directory, &job);
             (code, amounts)
         });

@@ -26,8 +26,6 @@ pub(crate) struct Configuration {
     pub(crate) options: Vec<String>,
     /// The options are in a job file.
     pub(crate) file: bool,
-    /// Files that are there before, with their sizes.
-    pub(crate) given: Vec<(&'static str, u64)>,
 }
 
 /// What a known difference is.
@@ -106,20 +104,9 @@ fn special(dice: &mut Dice, options: &mut Vec<String>) {
     let added = match dice.below(10) {
         0 if simple => Some(vec!["--offset=16k"]),
         1 if simple && sequential => Some(vec!["--bssplit=4k/50:8k/50"]),
-        2 if simple => Some(match dice.below(3) {
-            0 => vec!["--zonemode=strided", "--zonesize=32k", "--zoneskip=32k"],
-            1 => vec!["--zonemode=strided", "--zonesize=64k", "--zonerange=64k", "--zoneskip=0"],
-            _ => vec!["--zonesize=16k", "--zoneskip=48k"],
-        }),
-        3 if simple && is("--rw=write") => Some(match dice.below(3) {
-            0 => vec!["--verify=crc32c"],
-            1 => vec!["--verify=crc32c", "--verify_backlog=4"],
-            _ => vec!["--verify=crc32c", "--verify_backlog=8", "--verify_backlog_batch=3"],
-        }),
-        4 if simple && is("--rw=randwrite") => Some(match dice.below(2) {
-            0 => vec!["--verify=md5"],
-            _ => vec!["--verify=md5", "--verify_backlog=5"],
-        }),
+        2 if simple && sequential => Some(vec!["--zonemode=strided", "--zonesize=32k", "--zoneskip=32k"]),
+        3 if simple && is("--rw=write") => Some(vec!["--verify=crc32c"]),
+        4 if simple && is("--rw=randwrite") => Some(vec!["--verify=md5"]),
         5 if simple && !has("--unlink", options) => {
             Some(vec!["--stonewall", "--name=after", "--rw=read", "--filename=x.0.0", "--size=64k"])
         }
@@ -131,80 +118,11 @@ fn special(dice: &mut Dice, options: &mut Vec<String>) {
     options.extend(added.into_iter().flatten().map(str::to_owned));
 }
 
-/// Options of several files.
-fn several(dice: &mut Dice, options: &mut Vec<String>) {
-    let has = |name: &str, options: &[String]| options.iter().any(|option| option.starts_with(name));
-    if !has("--nrfiles", options) {
-        return;
-    }
-    let mut maybe = |percent, of: &[&str]| options.extend(dice.sometimes(percent, of).map(str::to_owned));
-    maybe(50, &["--openfiles=1", "--openfiles=2", "--openfiles=3"]);
-    maybe(
-        30,
-        &[
-            "--file_service_type=roundrobin:4",
-            "--file_service_type=random",
-            "--file_service_type=zipf:1.2",
-            "--file_service_type=pareto:0.3",
-            "--file_service_type=normal:10",
-            "--file_service_type=sequential",
-        ],
-    );
-}
-
-/// Options that few jobs have.
-fn rare(dice: &mut Dice, options: &mut Vec<String>) {
-    let mut maybe = |percent, of: &[&str]| options.extend(dice.sometimes(percent, of).map(str::to_owned));
-    maybe(8, &["--unlink_each_loop=1"]);
-    maybe(5, &["--fill_device=1"]);
-    maybe(5, &["--lockfile=none", "--allow_file_create=1", "--create_serialize=0", "--create_fsync=0"]);
-    maybe(8, &["--thinktime=1us", "--thinkcycles=1000"]);
-    maybe(
-        5,
-        &["--randseed=7", "--allrandrepeat=1", "--random_generator=lfsr", "--random_generator=tausworthe64"],
-    );
-    maybe(5, &["--sync=1", "--sync=dsync", "--sync_file_range=write:4", "--fsync_on_close=1"]);
-    maybe(5, &["--pre_read=1", "--serialize_overlap=1", "--io_submit_mode=offload"]);
-    maybe(
-        5,
-        &[
-            "--iodepth_batch=4",
-            "--iodepth_low=2",
-            "--iodepth_batch_complete_max=4",
-            "--iodepth_batch_complete_min=2",
-        ],
-    );
-    maybe(5, &["--kb_base=1000", "--unit_base=8", "--disk_util=0", "--significant_figures=6"]);
-    maybe(5, &["--exitall=1", "--continue_on_error=all", "--ignore_error=EIO", "--max_latency=100s"]);
-    maybe(5, &["--dedupe_percentage=50", "--buffer_compress_percentage=50", "--scramble_buffers=0"]);
-    maybe(3, &["--file_append=1"]);
-    maybe(3, &["--exec_prerun=true", "--exec_postrun=true"]);
-}
-
-/// Files that are there before the job, of different sizes, in place of files of its own.
-const GIVEN: [(&str, u64); 4] = [("a", 4096), ("b", 65_536), ("c", 36_864), ("d", 16_384)];
-
-/// Names the files that are there, which then have the sizes that count.
-fn given(options: &mut Vec<String>) {
-    let own = ["--size", "--nrfiles", "--io_size", "--create_on_open", "--fill_device", "--unlink_each_loop"];
-    options.retain(|option| !own.iter().any(|name| option.starts_with(name)));
-    let names = GIVEN.map(|(name, _)| name).join(":");
-    options.extend([format!("--filename={names}"), "--nrfiles=4".into()]);
-}
-
 /// A configuration on files whose amounts follow from it.
 pub(crate) fn configuration(dice: &mut Dice) -> Configuration {
     let mut options = job(dice);
-    let given_files = dice.below(100) < 12;
-    if given_files {
-        given(&mut options);
-    } else {
-        special(dice, &mut options);
-    }
-    several(dice, &mut options);
-    rare(dice, &mut options);
-    let files = if given_files { GIVEN.to_vec() } else { Vec::new() };
-    Configuration { options, file: dice.below(100) < 20, given: files }
+    special(dice, &mut options);
+    Configuration { options, file: dice.below(100) < 20 }
 }
 
 impl Configuration {
@@ -222,11 +140,6 @@ impl Configuration {
 
     fn random(&self) -> bool {
         self.is("--rw=randread") || self.is("--rw=randwrite") || self.is("--rw=randrw")
-    }
-
-    /// Whether chance decides which file comes next.
-    fn chooses_files(&self) -> bool {
-        ["random", "zipf", "pareto", "normal"].iter().any(|law| self.has(&format!("file_service_type={law}")))
     }
 
     /// The job file that says the same.
@@ -275,16 +188,15 @@ impl Configuration {
             && !self.is("--ioengine=mmap")
             && !self.has("verify")
             && !self.has("overwrite")
-            && !self.has("dedupe")
-            && !self.has("buffer_compress")
-            && !self.chooses_files()
+            && !self.has("file_service_type=random")
     }
 
     /// Whether the order of offsets follows from the configuration.
     pub(crate) fn has_known_order(&self) -> bool {
         let ordered = self.is("--rw=read") || self.is("--rw=write");
-        let free = ["iodepth", "bssplit", "numjobs", "verify", "gtod_reduce", "disable", "io_submit_mode"];
-        ordered && !self.chooses_files() && free.iter().all(|name| !self.has(name))
+        let free =
+            ["iodepth", "bssplit", "file_service_type=random", "numjobs", "verify", "gtod_reduce", "disable"];
+        ordered && free.iter().all(|name| !self.has(name))
     }
 
     /// Whether the number of operations follows from the configuration, not only that of bytes.

@@ -210,3 +210,17 @@ fn what_others_have_open_is_kept_when_files_are_removed() {
         }
     }
 }
+
+/// Files that a law favours are gone through again, until all of the size is done.
+#[test]
+fn a_law_of_files_leaves_nothing_of_the_size_undone() {
+    let place = TestDirectory::new();
+    for program in programs() {
+        let job = ["--name=x", "--rw=read", "--size=100k", "--bs=16k", "--nrfiles=2", "--output-format=json"];
+        let output =
+            program(&place, &[&job[..], &["--file_service_type=zipf:1.2"]].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        // Each file has three whole blocks and a part of one.
+        assert_eq!(document(&output)["jobs"][0]["read"]["total_ios"], 7);
+    }
+}

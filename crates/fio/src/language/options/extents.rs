@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 
-use iolite_model::{Access, Bytes, FileTask, Mix, NamedFile, Nanos, Stop, Zoned};
+use iolite_model::{Access, Bytes, FileOrder, FileTask, Mix, NamedFile, Nanos, Stop, Zoned};
 
 use super::entry::{opt, put};
 use super::files::fills;
@@ -210,8 +210,10 @@ pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<
     let known = !spans.contains(&0);
     // The last operation may go beyond.
     let whole = |bytes| if task.sizes.is_none() { up(bytes, task.block.0) } else { bytes };
+    // Files that chance favours are gone through again until all of the size is done.
+    let pass = |file: &NamedFile| if by_chance(spec, files) { file.size.0 } else { pass(task, file) };
     if let Some(amount) = amount(spec, known, &spans)? {
-        let once = whole(files.iter().map(|file| pass(task, file)).fold(0, u64::saturating_add)).max(1);
+        let once = whole(files.iter().map(pass).fold(0, u64::saturating_add)).max(1);
         // As fio 3.33 was seen to do: beyond the files once loops count passes through them, the last one of which is done
         // to its end. Offsets that may come again have no passes.
         let again = spec.io.random && spec.io.repeats();
@@ -224,7 +226,7 @@ pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<
     if !known {
         return Ok(Stop { loops: Some(spec.job.loops), ..stop });
     }
-    let pass = whole(files.iter().map(|file| pass(task, file)).fold(0, u64::saturating_add));
+    let pass = whole(files.iter().map(pass).fold(0, u64::saturating_add));
     if pass == 0 && task.zoned.is_some() {
         return Err(OptionError::refused(
             "no zone of this size lies within the region as a whole",
@@ -233,6 +235,12 @@ pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<
         .at("zonesize"));
     }
     Ok(Stop { bytes: Some(Bytes(pass.saturating_mul(loops))), ..stop })
+}
+
+/// Whether a law favours some of several files.
+fn by_chance(spec: &Spec, files: &[NamedFile]) -> bool {
+    let law = matches!(spec.files.order, FileOrder::Zipf(_) | FileOrder::Pareto(_) | FileOrder::Normal(_));
+    law && files.len() > 1
 }
 
 /// What is to be done in a loop, where that is not the files once.
