@@ -10,6 +10,8 @@ mod common;
 mod details;
 #[path = "fio/machine.rs"]
 mod machine;
+#[path = "fio/options.rs"]
+mod options;
 #[path = "fio/orders.rs"]
 mod orders;
 #[path = "fio/scripts.rs"]

@@ -4,16 +4,18 @@ use std::io;
 use std::sync::Arc;
 
 use iolite_model::{
-    Access, BackendKind, Bytes, Ending, FileTask, Mix, OpKind, Sink, Target, TracedKinds, Verify,
+    Access, BackendKind, Bytes, Ending, FileLock, FileTask, Mix, OpKind, RangeSync, Sink, Target,
+    TracedKinds, Verify,
 };
 use iolite_sys::clock::Clock;
+use iolite_sys::file::range_flags;
 use iolite_sys::mapping;
 use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
 use iolite_workload::{Arrivals, Filler, OpStream, Priorities, Share};
 
 use crate::backend::{
-    Backend, Busy, Fallocate, Files, InParts, Libaio, Mmap, Null, PartStart, Seek, Splice, Sync, Threads,
-    Truncate, Uring, Vectored,
+    Backend, Busy, Fallocate, Files, InParts, Libaio, Locking, Mmap, Null, PartStart, Seek, Serializing,
+    Splice, Sync, Threads, Truncate, Uring, Vectored,
 };
 use crate::error::EngineError;
 use crate::flow::{FlowGroup, FlowSeat};
@@ -167,6 +169,10 @@ impl UseBackend for Measuring<'_> {
 
     fn with<B: Backend + 'static>(self, backend: B) -> Self::Result {
         let Measuring { phase, files, plan, start } = self;
+        if phase.lock() != FileLock::None || phase.is_disjoint(plan.depth) {
+            let boxing = Boxing { phase, files: files.clone(), worker: start.worker(), depth: 1 };
+            return phase.measure_apart(boxing.with(backend), files, plan, start);
+        }
         match phase.invalidating(files, start.worker()) {
             None => phase.measure(backend, plan, start),
             Some(around) => phase.measure(around(Box::new(backend)), plan, start),
@@ -179,16 +185,22 @@ struct Boxing<'a> {
     phase: &'a Phase,
     files: Files,
     worker: u32,
+    /// Slots, where operations that overlap are to wait for each other.
+    depth: u32,
 }
 
 impl UseBackend for Boxing<'_> {
     type Result = Box<dyn Backend>;
 
     fn with<B: Backend + 'static>(self, backend: B) -> Self::Result {
-        match self.phase.invalidating(self.files, self.worker) {
+        let backend: Box<dyn Backend> = match self.phase.invalidating(self.files, self.worker) {
             None => Box::new(backend),
             Some(around) => Box::new(around(Box::new(backend))),
+        };
+        if self.phase.is_disjoint(self.depth) {
+            return Box::new(Serializing::new(backend, self.depth));
         }
+        backend
     }
 }
 
@@ -380,7 +392,7 @@ impl Phase {
                 .map_err(|source| self.no_backend(source))?;
         };
         let make = |files: Files| {
-            self.on_back_end(files.clone(), (depth, block), Boxing { phase: self, files, worker })
+            self.on_back_end(files.clone(), (depth, block), Boxing { phase: self, files, worker, depth })
         };
         let first = make(files).map_err(|source| self.no_backend(source))?;
         let renew = || make(self.targets.renew(&self.task, &renewal)?);
@@ -410,6 +422,8 @@ impl Phase {
         then: U,
     ) -> io::Result<U::Result> {
         let writes = self.task.mix.writes();
+        let RangeSync { wait_before, write, wait_after } = self.task.durability.range;
+        let files = files.with_range_flags(range_flags(wait_before, write, wait_after));
         Ok(match self.task.backend {
             // validate() has seen to it that these have no files.
             BackendKind::Null | BackendKind::Busy(_) => then.with(Null::new(block)?),
@@ -439,6 +453,38 @@ impl Phase {
         let round = drops_each_round(&self.task).then(|| iolite_workload::round(&self.task, worker))?;
         let begins = PartStart::DropCache(files);
         Some(move |backend| InParts::new(backend, begins, (u64::MAX, round.max(1))))
+    }
+
+    /// Which operations on a file wait for those of other workers.
+    fn lock(&self) -> FileLock {
+        match &self.task.target {
+            Target::Files(target) => target.lock,
+            _ => FileLock::None,
+        }
+    }
+
+    /// Whether operations wait for others of the worker that overlap them.
+    fn is_disjoint(&self, depth: u32) -> bool {
+        self.task.batch.disjoint && depth > 1
+    }
+
+    /// Measures on a back end whose operations are kept apart from others as the task says.
+    fn measure_apart(
+        &self,
+        inner: Box<dyn Backend>,
+        files: Files,
+        plan: Plan,
+        start: WorkerStart,
+    ) -> Result<Finished, EngineError> {
+        let depth = plan.depth;
+        let kind = self.lock();
+        if kind == FileLock::None {
+            return self.measure(Serializing::new(inner, depth), plan, start);
+        }
+        let inner: Box<dyn Backend> =
+            if self.is_disjoint(depth) { Box::new(Serializing::new(inner, depth)) } else { inner };
+        let locking = Locking::new(inner, files, kind, depth).map_err(|source| self.no_backend(source))?;
+        self.measure(locking, plan, start)
     }
 
     fn map_usage(&self) -> mapping::Use {

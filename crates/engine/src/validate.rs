@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use iolite_model::{
-    Access, BackendKind, Batch, BusyOptions, FileTask, FilesTarget, LayOut, Mix, Nanos, Overwrite, Ramp,
-    RingOptions, SyncMethod, SyncRule, Target, Verify,
+    Access, BackendKind, Batch, BusyOptions, FileLock, FileTask, FilesTarget, LayOut, Mix, Nanos, Overwrite,
+    Ramp, RangeSync, RingOptions, SyncMethod, SyncRule, Target, Verify,
 };
 
 use crate::error::EngineError;
@@ -107,6 +107,9 @@ fn validate_load(task: &FileTask) -> Result<(), EngineError> {
         );
     }
     let Batch { complete_min, complete_max, .. } = task.batch;
+    if matches!(task.backend, BackendKind::Vectored(flags) if flags.hipri_percent > 100) {
+        return refuse("`hipri_percent` must be 0 to 100");
+    }
     if (1..complete_min).contains(&complete_max) {
         return refuse("`complete_max` must be at least `complete_min`");
     }
@@ -206,6 +209,16 @@ fn validate_files(task: &FileTask, target: &FilesTarget) -> Result<(), EngineErr
     if target.parts_anew > 1 && task.placement.processes {
         return refuse("`parts_anew` requires threads: remove `placement.processes` or `parts_anew`");
     }
+    if target.lock != FileLock::None && target.parts_anew > 1 {
+        return refuse(
+            "files that are created again cannot be locked: set `parts_anew = 0`, or `lock = \"none\"`",
+        );
+    }
+    if target.lock != FileLock::None && task.placement.processes {
+        return refuse(
+            "files are locked among the threads of a process: remove `placement.processes`, or set `lock = \"none\"`",
+        );
+    }
     let mut names = BTreeSet::new();
     if task.verify.is_some() && !target.files.iter().all(|file| names.insert(&file.path)) {
         return refuse("it contains a file twice, which verification would report as damage: use one name");
@@ -228,6 +241,11 @@ fn validate_sync(task: &FileTask) -> Result<(), EngineError> {
     let rules = || task.durability.rules();
     if !task.durability.also.is_empty() && task.durability.sync.is_none() {
         return refuse("`durability.also` needs `durability.sync`: name the first of its rules `sync`");
+    }
+    if task.durability.range == (RangeSync { wait_before: false, write: false, wait_after: false }) {
+        return refuse(
+            "a sync_file_range that does nothing is none: set one of `range.write`, `range.wait_before` and `range.wait_after`",
+        );
     }
     if rules().next().is_none() {
         return Ok(());
@@ -286,8 +304,8 @@ fn validate_backend(task: &FileTask) -> Result<(), EngineError> {
 }
 
 fn validate_busy(task: &FileTask, options: BusyOptions) -> Result<(), EngineError> {
-    if !(1..=100).contains(&options.percent) {
-        return refuse(task, "the CPU load must be 1 to 100 percent");
+    if options.percent > 100 {
+        return refuse(task, "the CPU load must be 0 to 100 percent");
     }
     if !(1_000..=1_000_000_000).contains(&options.chunk.0) {
         return refuse(task, "the chunk must be 1 microsecond to 1 second");

@@ -157,8 +157,8 @@ fn on_a_file(backend: BackendKind, batch: Batch) -> Option<Detail> {
 
 #[test]
 fn rings_gather_batches() {
-    let batch = Batch { submit: 4, complete_min: 4, complete_max: 4, low: 0 };
-    let polling = Batch { submit: 4, complete_min: 0, complete_max: 0, low: 8 };
+    let batch = Batch { submit: 4, complete_min: 4, complete_max: 4, ..Batch::default() };
+    let polling = Batch { submit: 4, complete_min: 0, low: 8, ..Batch::default() };
     for backend in [BackendKind::IoUring(RingOptions::PLAIN), BackendKind::Libaio, BackendKind::Threads] {
         let Some(detail) = on_a_file(backend, batch) else { continue };
         // A sync goes with what is queued besides it, so that some batches are larger by one.

@@ -391,8 +391,7 @@ fn contents_are_as_asked() {
     let mut place = Fixture::new();
     let path = place.existing(0);
     let mut task = on(&path, BackendKind::Sync, Mix::Write);
-    task.contents =
-        Contents { fill: Fill::Random, duplicate_percent: 0, refill: false, scramble: false, lifetime: None };
+    task.contents = Contents { fill: Fill::Random, refill: false, scramble: false, ..Contents::default() };
     (task.workers, task.concurrency) = (1, 1);
     place.run(&task).unwrap();
     let content = std::fs::read(&path).unwrap();

@@ -92,6 +92,11 @@ pub enum Access {
     ZoneCycle(ZoneCycle),
     /// Jumps to places of a random order, and goes on from each (fio's `percentage_random` and `random_sequence_stride`).
     Jumps(Box<Jumps>),
+    /// Each block of the region once, in a pseudo-random order, and some of them again: one pass of writes after which a solid-state
+    /// drive is in the steady state of random writes (fio's `sprandom`). Each worker in its own slice; one block size, writes only.
+    Precondition(Precondition),
+    /// Reads (of a mix without reads, trims) in one order and writes in another, of one block size.
+    ByKind(Box<ByKind>),
     /// At the end of a growing file (O_APPEND): writes only, on a file that this phase creates without preallocation. The phase
     /// ends when the size of the target has been written.
     Append,
@@ -114,6 +119,42 @@ impl Access {
             Access::ZoneCycle(zones) => !zones.random,
             _ => false,
         }
+    }
+}
+
+/// The orders of [`Access::ByKind`], neither of which is of this kind itself, an append or a trace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ByKind {
+    /// Order of the reads; of a mix without reads, of the trims.
+    pub reads: Access,
+    /// Order of the writes, and of trims beside reads and writes.
+    pub writes: Access,
+}
+
+/// How [`Access::Precondition`] writes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Precondition {
+    /// Memory of the drive beyond the region, divided by the region.
+    pub over_provisioning: f64,
+    /// Number of equal parts of the pass. Behind each of them, as many of its blocks are written again as it has invalid ones in the
+    /// steady state. A worker remembers these: 8 bytes each.
+    pub regions: u32,
+    /// A further part lies between: for a drive with a cache that would otherwise replace a block before it is written to memory.
+    pub delayed: bool,
+}
+
+impl Default for Precondition {
+    fn default() -> Precondition {
+        Precondition { over_provisioning: 0.15, regions: 100, delayed: false }
+    }
+}
+
+impl Precondition {
+    /// Writes of a pass over a region of this number of blocks: as many as the drive has memory for.
+    pub fn writes(&self, blocks: u64) -> u64 {
+        blocks.saturating_add((blocks as f64 * self.over_provisioning) as u64)
     }
 }
 

@@ -58,6 +58,10 @@ pub struct RingOptions {
     pub dontcache: bool,
 }
 
+fn is_no_percentage(percent: &u8) -> bool {
+    *percent == 0
+}
+
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -66,7 +70,7 @@ fn is_zero(number: &u32) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BusyOptions {
-    /// CPU load in percent (1 to 100); the thread sleeps for the rest of the time.
+    /// CPU load in percent (0 to 100); the thread sleeps for the rest of the time. With 0 it does nothing until it is ended.
     pub percent: u8,
     /// CPU time of each operation.
     pub chunk: Nanos,
@@ -107,6 +111,9 @@ pub struct IoFlags {
     pub dsync: bool,
     /// Poll for the completion; direct I/O only.
     pub hipri: bool,
+    /// With `hipri`: percentage of the operations that poll, evenly distributed; 0 for all.
+    #[serde(skip_serializing_if = "is_no_percentage")]
+    pub hipri_percent: u8,
     /// Fail with EAGAIN, which counts as an error, instead of waiting.
     pub nowait: bool,
     /// Writes: atomic, even across a power failure; direct I/O only.

@@ -55,7 +55,7 @@ mod warning;
 mod write_plan;
 mod zoned;
 
-pub use access::{Access, HotSpot, Jumps, Regions, Zone, ZoneCycle, ZoneSize};
+pub use access::{Access, ByKind, HotSpot, Jumps, Precondition, Regions, Zone, ZoneCycle, ZoneSize};
 pub use arrival::{Arrival, KindRates, Pace, RatedThinkTime, Schedule, Stop};
 pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
 pub use cache::{Cache, CacheStamp};
@@ -80,7 +80,7 @@ pub use latency::{
     LatencyAnswer, LatencyTarget, LatencyTerms, Load, LoadParameter, Try, TryOutcome, TryPurpose,
 };
 pub use listen_address::listen_address;
-pub use load::{Contents, Fill, Lifetime, SizeLaw, Sizes, WeightedSize};
+pub use load::{Contents, Duplicates, Fill, Lifetime, SizeLaw, Sizes, WeightedSize};
 pub use log_copy::{CopiedWrites, LogCopy};
 pub use metadata::{MetadataOperation, MetadataTask};
 pub use observed_database::{ObservationGap, ObservedDatabase};
@@ -112,11 +112,12 @@ pub use study::{
 };
 pub use sweep::{JudgedStep, SweepEnd, SweepTerms};
 pub use target::{
-    ExistingTarget, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve, Target,
+    ExistingTarget, FileLock, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve,
+    Target,
 };
 pub use task::{
-    Advice, Batch, FileTask, Flow, MemoryPolicy, Mix, OpenSync, PageCache, Placement, Start, SyncMethod,
-    SyncRule, Watch, WriteDurability,
+    Advice, Batch, FileTask, Flow, MemoryPolicy, Mix, OpenSync, PageCache, Placement, RangeSync, Start,
+    SyncMethod, SyncRule, Watch, WriteDurability,
 };
 pub use tproc_c::{
     TprocCChecked, TprocCCondition, TprocCCounted, TprocCCounts, TprocCDatabase, TprocCTask, TprocCViolation,

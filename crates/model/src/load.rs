@@ -53,9 +53,11 @@ pub struct WeightedSize {
 pub struct Contents {
     /// Contents of a block.
     pub fill: Fill,
-    /// Percentage of the blocks (0 to 100) that repeat one of a small set, which is the same for all workers. Deduplicating
-    /// storage keeps each block of the set once.
+    /// Percentage of the blocks (0 to 100) that repeat others. Deduplicating storage keeps each of those once.
     pub duplicate_percent: u8,
+    /// What these repeat.
+    #[serde(skip_serializing_if = "Duplicates::is_default")]
+    pub duplicates: Duplicates,
     /// Fill the buffer for each write; otherwise each buffer is filled once and written repeatedly.
     pub refill: bool,
     /// Without `refill`: change eight bytes in every 512 for each write, to defeat deduplication. For random bytes without
@@ -64,6 +66,31 @@ pub struct Contents {
     /// How long written data is expected to live, which the kernel passes on to file systems and devices that use it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifetime: Option<Lifetime>,
+}
+
+/// What duplicate blocks repeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Duplicates {
+    /// One of a set of this number of blocks, which all workers of the task share; at least 1.
+    Set(u64),
+    /// One of a set of this number of blocks, which all tasks that say so share.
+    Common(u64),
+    /// The last block of the worker that is no duplicate.
+    Previous,
+}
+
+impl Default for Duplicates {
+    /// Few enough that each comes back soon, more than a device could take for a special case.
+    fn default() -> Duplicates {
+        Duplicates::Set(16)
+    }
+}
+
+impl Duplicates {
+    fn is_default(&self) -> bool {
+        *self == Duplicates::default()
+    }
 }
 
 /// Expected lifetime of written data, relative to other data (`RWH_WRITE_LIFE_` of fcntl(2)).
@@ -85,7 +112,14 @@ pub enum Lifetime {
 impl Default for Contents {
     /// Random bytes, generated for each write.
     fn default() -> Contents {
-        Contents { fill: Fill::Random, duplicate_percent: 0, refill: true, scramble: false, lifetime: None }
+        Contents {
+            fill: Fill::Random,
+            duplicate_percent: 0,
+            duplicates: Duplicates::default(),
+            refill: true,
+            scramble: false,
+            lifetime: None,
+        }
     }
 }
 
@@ -100,13 +134,31 @@ pub enum Fill {
     Zeros,
     /// These bytes, repeated from the start of each block; at least one.
     Pattern(Vec<u8>),
-    /// In every 4 KiB, random bytes followed by compressible ones.
+    /// In every chunk, random bytes followed by compressible ones.
     Compressible {
         /// Percentage of compressible bytes (0 to 100).
         percent: u8,
         /// Contents of the compressible bytes, repeated; empty for zeros.
         pattern: Vec<u8>,
+        /// Size of a chunk; 0 for the block.
+        #[serde(default = "compressed_unit", skip_serializing_if = "is_compressed_unit")]
+        chunk: Bytes,
     },
+}
+
+impl Fill {
+    /// This percentage of compressible bytes in every 4 KiB, what compressing storage takes at once at least.
+    pub fn compressible(percent: u8, pattern: Vec<u8>) -> Fill {
+        Fill::Compressible { percent, pattern, chunk: compressed_unit() }
+    }
+}
+
+fn compressed_unit() -> Bytes {
+    Bytes(4096)
+}
+
+fn is_compressed_unit(chunk: &Bytes) -> bool {
+    *chunk == compressed_unit()
 }
 
 impl Sizes {

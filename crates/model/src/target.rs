@@ -98,6 +98,9 @@ pub struct FilesTarget {
     /// the one that was removed. 0 and 1 for never.
     #[serde(default, skip_serializing_if = "is_none")]
     pub parts_anew: u32,
+    /// Whether operations on a file wait for each other.
+    #[serde(default, skip_serializing_if = "FileLock::is_none")]
+    pub lock: FileLock,
     /// Contents that may be overwritten or trimmed. A file created by the run may always be written to.
     #[serde(default)]
     pub overwrite: Overwrite,
@@ -158,6 +161,28 @@ impl Default for FileOrder {
     }
 }
 
+/// Which operations on a file wait until those of other workers, of this or another task of the run, have completed (fio's `lockfile`).
+/// The wait is part of their latency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileLock {
+    /// None.
+    #[default]
+    None,
+    /// All: one worker at a time.
+    Exclusive,
+    /// Writes, trims and syncs for all, reads for these only.
+    ReadWrite,
+}
+
+impl FileLock {
+    // The signature is serde's.
+    #[expect(clippy::trivially_copy_pass_by_ref)]
+    fn is_none(&self) -> bool {
+        *self == FileLock::None
+    }
+}
+
 /// Handling of files of a [`FilesTarget`] that are missing or too short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -196,6 +221,7 @@ impl FilesTarget {
             order: FileOrder::default(),
             open: 0,
             parts_anew: 0,
+            lock: FileLock::None,
             overwrite: Overwrite::default(),
             lay_out: LayOut::default(),
             reserve: Reserve::default(),

@@ -146,6 +146,38 @@ pub struct WriteDurability {
     pub end_sync: Option<SyncMethod>,
     /// Opens the file so that every write is durable when it completes (O_DSYNC, O_SYNC).
     pub open: Option<OpenSync>,
+    /// What [`SyncMethod::FileRange`] does.
+    #[serde(skip_serializing_if = "RangeSync::is_all")]
+    pub range: RangeSync,
+}
+
+/// What sync_file_range(2) does with the range: one of them at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RangeSync {
+    /// Waits for what is being written already (SYNC_FILE_RANGE_WAIT_BEFORE).
+    pub wait_before: bool,
+    /// Begins to write what is dirty (SYNC_FILE_RANGE_WRITE); alone it does not wait.
+    pub write: bool,
+    /// Waits until all is written (SYNC_FILE_RANGE_WAIT_AFTER).
+    pub wait_after: bool,
+}
+
+impl RangeSync {
+    /// All of them.
+    pub const ALL: RangeSync = RangeSync { wait_before: true, write: true, wait_after: true };
+
+    // The signature is serde's.
+    #[expect(clippy::trivially_copy_pass_by_ref)]
+    fn is_all(&self) -> bool {
+        *self == RangeSync::ALL
+    }
+}
+
+impl Default for RangeSync {
+    fn default() -> RangeSync {
+        RangeSync::ALL
+    }
 }
 
 impl WriteDurability {
@@ -161,7 +193,8 @@ impl WriteDurability {
 
     /// A sync after every so many writes, and nothing else.
     pub const fn synced(rule: SyncRule) -> WriteDurability {
-        WriteDurability { sync: Some(rule), also: Vec::new(), end_sync: None, open: None }
+        let range = RangeSync::ALL;
+        WriteDurability { sync: Some(rule), also: Vec::new(), end_sync: None, open: None, range }
     }
 }
 
@@ -197,12 +230,16 @@ pub struct Batch {
     /// A worker that has reached its queue depth submits again only when at most this number of operations are in flight; 0 to
     /// refill immediately.
     pub low: u32,
+    /// An operation waits until those of the worker that overlap it have completed; it waits with its queue depth, as for any other
+    /// reason. Without it, what storage holds after two overlapping writes is not determined.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub disjoint: bool,
 }
 
 impl Default for Batch {
     /// All that is due is handed over, and all that has come back is taken.
     fn default() -> Batch {
-        Batch { submit: 0, complete_min: 1, complete_max: 0, low: 0 }
+        Batch { submit: 0, complete_min: 1, complete_max: 0, low: 0, disjoint: false }
     }
 }
 
@@ -262,8 +299,8 @@ pub enum SyncMethod {
     Fdatasync,
     /// fsync: all metadata too.
     Fsync,
-    /// sync_file_range with WAIT_BEFORE, WRITE and WAIT_AFTER over the data written since the last sync: writes the page cache,
-    /// but neither metadata nor the device's cache, so the data is not durable.
+    /// sync_file_range over the data written since the last sync, as [`WriteDurability::range`] says: writes the page cache, but
+    /// neither metadata nor the device's cache, so the data is not durable.
     FileRange,
     /// syncfs: everything that was written to the file system, by other programs too.
     FileSystem,

@@ -1,21 +1,23 @@
 //! A task in words.
 
 use iolite_model::{
-    Access, Advice, Arrival, Batch, Bytes, Contents, FileTask, Fill, Flow, IoClass, IoPriority, KindLimit,
-    KindRates, Lifetime, MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OnError, OpKind,
-    OpenSync, Overwrite, Pace, PageCache, Placement, Prioritized, PriorityShare, RatedThinkTime, Regions,
-    SizeLaw, Sizes, Start, Stop, SyncMethod, Target, Task, TracedKinds, Verify, WriteDurability, ZoneSize,
+    Access, Advice, Arrival, Batch, Bytes, FileTask, Flow, IoClass, IoPriority, KindLimit, KindRates,
+    MemoryPolicy, MetadataOperation, MetadataTask, Mix, Nanos, OnError, OpKind, OpenSync, Overwrite, Pace,
+    PageCache, Placement, Prioritized, PriorityShare, RatedThinkTime, Regions, SizeLaw, Sizes, Start, Stop,
+    SyncMethod, Target, Task, TracedKinds, Verify, WriteDurability, ZoneSize,
 };
 
 use crate::styler::count;
 
 mod backend;
+mod contents;
 pub(crate) mod database;
 mod zoned;
 
 pub(crate) use database::SETS;
 
 use backend::{backend, sync, sync_call};
+use contents::contents;
 use zoned::zoned;
 
 /// Whether each write is made durable at once: then the commits are what counts.
@@ -274,6 +276,13 @@ fn access(order: &Access) -> String {
         Access::Strided { stride } => format!("every {stride}"),
         Access::Runs { blocks } => format!("in runs of {blocks} from random ones"),
         Access::Jumps(jumps) => format!("{}{}", access(&jumps.to), jumps.in_a_row()),
+        Access::Precondition(what) => format!(
+            "at random, each block once and {} % of them again, as in the steady state",
+            100.0 * what.over_provisioning
+        ),
+        Access::ByKind(both) => {
+            format!("reads {}, writes {}", access(&both.reads), access(&both.writes))
+        }
         Access::Random => "at random".to_owned(),
         Access::Covering => "at random, each block once per round".to_owned(),
         Access::Zipf { theta, centre } => format!("at random by Zipf's law ({theta}{})", most_at(*centre)),
@@ -380,13 +389,14 @@ fn names(task: &MetadataTask) -> String {
 
 /// What makes written data durable.
 fn durability(durability: &WriteDurability) -> Vec<String> {
-    let WriteDurability { sync: rule, also, end_sync, open } = durability;
+    let WriteDurability { sync: rule, also, end_sync, open, range } = durability;
     let opened = open.map(|durable| match durable {
         OpenSync::Data => "O_DSYNC".to_owned(),
         OpenSync::All => "O_SYNC".to_owned(),
     });
     let at_end = end_sync.map(|method| format!("{} at the end", sync_call(method)));
-    opened.into_iter().chain(rule.iter().chain(also).map(|rule| sync(*rule))).chain(at_end).collect()
+    let rules = rule.iter().chain(also).map(|rule| sync(*rule));
+    opened.into_iter().chain(rules).chain(at_end).chain(backend::range(*range)).collect()
 }
 
 /// What is done about the page cache.
@@ -408,34 +418,6 @@ fn flow(flow: Flow) -> String {
     format!("flow group {group} with weight {weight}{pause}")
 }
 
-/// What is written, where it is not the usual random bytes.
-fn contents(contents: &Contents) -> Vec<String> {
-    let mut parts = Vec::new();
-    match &contents.fill {
-        Fill::Random => {}
-        Fill::Zeros => parts.push("zeros".to_owned()),
-        Fill::Pattern(_) => parts.push("a pattern".to_owned()),
-        Fill::Compressible { percent, .. } => parts.push(format!("{percent} % compressible")),
-    }
-    if contents.duplicate_percent > 0 {
-        parts.push(format!("{} % duplicates", contents.duplicate_percent));
-    }
-    if !contents.refill {
-        parts.push("the same buffers repeatedly".to_owned());
-    }
-    parts.extend(contents.lifetime.map(|lifetime| {
-        let lifetime = match lifetime {
-            Lifetime::None => "no particular",
-            Lifetime::Short => "a short",
-            Lifetime::Medium => "a medium",
-            Lifetime::Long => "a long",
-            Lifetime::Extreme => "an extremely long",
-        };
-        format!("data with {lifetime} lifetime")
-    }));
-    parts
-}
-
 fn verify(verify: &Verify) -> String {
     let when = match (verify.reads, verify.after) {
         (true, true) => " (during reads, and completely after the phase)",
@@ -452,7 +434,7 @@ fn verify(verify: &Verify) -> String {
 
 /// What is not as by default.
 fn batch(batch: Batch) -> Option<String> {
-    let Batch { submit, complete_min, complete_max, low } = batch;
+    let Batch { submit, complete_min, complete_max, low, disjoint } = batch;
     let mut parts = Vec::new();
     parts.extend((submit > 0).then(|| format!("submitted {submit} at a time")));
     match (complete_min, complete_max) {
@@ -463,6 +445,7 @@ fn batch(batch: Batch) -> Option<String> {
         (min, max) => parts.push(format!("reaped {min} to {max} at a time")),
     }
     parts.extend((low > 0).then(|| format!("refilled at {low}")));
+    parts.extend(disjoint.then(|| "overlapping operations one after the other".to_owned()));
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
@@ -597,7 +580,10 @@ fn priorities(shares: &[PriorityShare]) -> Option<String> {
 mod tests {
     use super::*;
     use iolite_model::{BackendKind, IoFlags, RingOptions, SyncRule};
-    use iolite_model::{Bandwidth, Checksum, ExistingTarget, FileTarget, Iops, WeightedSize, ZoneCycle};
+    use iolite_model::{
+        Bandwidth, Checksum, Contents, ExistingTarget, FileTarget, Fill, Iops, Lifetime, WeightedSize,
+        ZoneCycle,
+    };
 
     fn rendered(task: FileTask) -> String {
         let task = Task::File(task);
@@ -649,8 +635,9 @@ mod tests {
         };
         let cycle = ZoneCycle { range: Bytes::MIB, amount: Bytes::GIB, skip: Bytes::KIB, random: true };
         let contents = Contents {
-            fill: Fill::Compressible { percent: 50, pattern: Vec::new() },
+            fill: Fill::compressible(50, Vec::new()),
             duplicate_percent: 10,
+            duplicates: Default::default(),
             refill: false,
             scramble: false,
             lifetime: Some(Lifetime::Long),
@@ -668,14 +655,14 @@ mod tests {
             placement: Placement { processes: true, cpus: vec![0, 2], nodes: vec![1], one_each: true, memory: MemoryPolicy::Bind(vec![0]), nice: Some(5), io_priority: Some(IoPriority { class: IoClass::BestEffort, level: 7, hint: 0 }), ..Placement::default() },
             priorities: vec![PriorityShare { of: Prioritized::Reads, size: Some(Bytes(4096)), percent: 20.0, priority: IoPriority { class: IoClass::RealTime, level: 0, hint: 0 } }],
             concurrency: 32,
-            batch: Batch { submit: 4, complete_min: 2, complete_max: 8, low: 16 },
+            batch: Batch { submit: 4, complete_min: 2, complete_max: 8, low: 16, disjoint: true },
             arrival: Arrival::PoissonBytes(Bandwidth(50e6)),
             verify: Some(Verify { check: Checksum::Crc32c, unit: Bytes(0), reads: true, anyone: false, after: true, ..Verify::default() }),
             stop: Stop { runtime: Some(Nanos::SECOND), loops: Some(2), worker_operations: Some(12_345), ..Stop::default() },
             ramp: Nanos::SECOND.into(), durability: WriteDurability::synced(SyncRule { every: 8, method: SyncMethod::FileRange }), start: Start { delay: Nanos::SECOND, ..Start::default() }, ..FileTask::default() }), @"
         70 % reads and 30 % writes of 4 KiB to 64 KiB in steps of 4 KiB (reads), 8 KiB (100 %) (writes) at multiples of 4 KiB, at random in zones of 1 MiB, 1 GiB in each, 1 KiB apart, each worker 1 GiB further on, on one file per worker: log (1 GiB, created for the run, growing)
         io_uring (submission polling, linked syncs), direct, sync_file_range after every 8 writes, 50 % compressible, 10 % duplicates, the same buffers repeatedly, data with a long lifetime, verified by crc32c (during reads, and completely after the phase)
-        4 processes, 32 outstanding, submitted 4 at a time, reaped 2 to 8 at a time, refilled at 16, 47.7 MiB/s with random arrivals, on CPUs 0,2, on nodes 1, one CPU per worker, memory of node 0, nice 5, I/O priority best effort 7, 20 % of the reads of 4 KiB with priority real time 0
+        4 processes, 32 outstanding, submitted 4 at a time, reaped 2 to 8 at a time, refilled at 16, overlapping operations one after the other, 47.7 MiB/s with random arrivals, on CPUs 0,2, on nodes 1, one CPU per worker, memory of node 0, nice 5, I/O priority best effort 7, 20 % of the reads of 4 KiB with priority real time 0
         for 1.00 s or 2 times over the target size or until 12,345 operations of each worker, after a ramp of 1.00 s, which is not measured, starting after 1.00 s
         ");
         let device = ExistingTarget {

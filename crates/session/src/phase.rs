@@ -247,7 +247,7 @@ fn is_direct(task: &JobTask) -> bool {
 /// Whether whatever a task writes is durable when it ends: each write, or all of them, or all but a few.
 fn is_synchronised(task: &JobTask) -> bool {
     let JobTask::Io(task) = task else { return false };
-    let WriteDurability { sync, also, end_sync, open } = &task.durability;
+    let WriteDurability { sync, also, end_sync, open, range: _ } = &task.durability;
     let often = |rule: &SyncRule| rule.every <= FEW_WRITES;
     !task.mix.writes() || open.is_some() || end_sync.is_some() || sync.iter().chain(also).any(often)
 }

@@ -211,20 +211,37 @@ pub fn reserve(file: &File, offset: u64, length: u64, keep_size: bool) -> io::Re
 }
 
 /// What of sync_file_range(2) is done: pages on their way to the device are waited for, dirty ones sent, those waited for.
-pub(crate) const SYNC_RANGE: u32 =
+pub const SYNC_RANGE: u32 =
     libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+
+/// Flags of [`sync_range_by`] for a part of what it can do: wait for what is being written, begin to write, wait until it is written.
+pub fn range_flags(wait_before: bool, write: bool, wait_after: bool) -> u32 {
+    let flag = |on: bool, flag: u32| if on { flag } else { 0 };
+    flag(wait_before, libc::SYNC_FILE_RANGE_WAIT_BEFORE)
+        | flag(write, libc::SYNC_FILE_RANGE_WRITE)
+        | flag(wait_after, libc::SYNC_FILE_RANGE_WAIT_AFTER)
+}
 
 /// Writes what is dirty in the page cache of `length` bytes at `offset` to the device, and waits for it; a length of 0
 /// reaches to the end of the file. Neither metadata nor the device's own cache is flushed: that makes nothing durable.
 ///
 /// # Errors
+/// As [`sync_range_by`].
+#[inline]
+pub fn sync_range(file: &File, offset: u64, length: u64) -> io::Result<()> {
+    sync_range_by(file, offset, length, SYNC_RANGE)
+}
+
+/// The same, or the part of it that these flags ([`range_flags`]) say.
+///
+/// # Errors
 /// The kernel's: `EIO` where it could not be written, `ESPIPE` for what is neither file nor block device, `EINVAL` for
 /// what ends beyond the largest offset.
 #[inline]
-pub fn sync_range(file: &File, offset: u64, length: u64) -> io::Result<()> {
+pub fn sync_range_by(file: &File, offset: u64, length: u64, flags: u32) -> io::Result<()> {
     // SAFETY: a system call on a descriptor that is open as long as `file` is borrowed; no memory is involved. Numbers
     // beyond i64 become negative, which the kernel refuses.
-    let done = unsafe { libc::sync_file_range(file.as_raw_fd(), offset as i64, length as i64, SYNC_RANGE) };
+    let done = unsafe { libc::sync_file_range(file.as_raw_fd(), offset as i64, length as i64, flags) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

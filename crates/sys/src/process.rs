@@ -42,6 +42,17 @@ impl Process {
         }
     }
 
+    /// Asks it to end (SIGTERM), unless it has ended already.
+    ///
+    /// # Errors
+    /// It is somebody else's.
+    pub fn terminate(&self) -> io::Result<()> {
+        match pidfd_send_signal(&self.0, Signal::TERM) {
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Kills it (SIGKILL), unless it has ended already.
     ///
     /// # Errors

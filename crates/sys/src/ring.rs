@@ -28,8 +28,8 @@ pub enum RingOp {
     Fsync,
     /// fdatasync, of the whole file.
     Fdatasync,
-    /// sync_file_range, as [`sync_range`](crate::file::sync_range): a length of 0 reaches to the end of the file.
-    SyncRange,
+    /// sync_file_range with these flags, as [`sync_range_by`](crate::file::sync_range_by): a length of 0 reaches to the end of the file.
+    SyncRange(u32),
     /// Give back the blocks of the range, as [`Trim`](crate::trim::Trim); only where [`Ring::trims`].
     Trim,
 }
@@ -386,7 +386,7 @@ impl Ring {
         }
         let possible = match op {
             RingOp::Read | RingOp::Write => true,
-            RingOp::Fsync | RingOp::Fdatasync | RingOp::SyncRange => self.syncs,
+            RingOp::Fsync | RingOp::Fdatasync | RingOp::SyncRange(_) => self.syncs,
             RingOp::Trim => self.trims(place.file),
         };
         if possible { Ok(()) } else { Err(PushError::Unsupported) }
@@ -419,8 +419,8 @@ impl Ring {
                 .build(),
             (RingOp::Fsync, _) => opcode::Fsync::new(file).build(),
             (RingOp::Fdatasync, _) => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
-            (RingOp::SyncRange, _) => {
-                opcode::SyncFileRange::new(file, length).offset(offset).flags(crate::file::SYNC_RANGE).build()
+            (RingOp::SyncRange(flags), _) => {
+                opcode::SyncFileRange::new(file, length).offset(offset).flags(flags).build()
             }
             (RingOp::Trim, _) if self.trims.get(place.file as usize) == Some(&Trims::Discard) => {
                 discard(place, u64::from(length))
@@ -589,6 +589,7 @@ fn ignore_signals(result: io::Result<usize>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::SYNC_RANGE;
     use crate::file::{Access, create_new_with};
     use crate::testing::{LoopDevice, run};
     use std::os::unix::fs::{FileExt, MetadataExt};
@@ -691,10 +692,10 @@ mod tests {
         assert!(ring.syncs());
         ring.push(RingOp::Fsync, 0, 0, 0).unwrap();
         ring.push(RingOp::Fdatasync, 1, 0, 0).unwrap();
-        ring.push(RingOp::SyncRange, 2, 4096, 1 << 30).unwrap();
-        ring.push(RingOp::SyncRange, 3, 4096, 0).unwrap();
+        ring.push(RingOp::SyncRange(SYNC_RANGE), 2, 4096, 1 << 30).unwrap();
+        ring.push(RingOp::SyncRange(SYNC_RANGE), 3, 4096, 0).unwrap();
         assert_eq!(all(&mut ring), only(&[Ok(0); 4]));
-        ring.push(RingOp::SyncRange, 0, u64::MAX, 1).unwrap();
+        ring.push(RingOp::SyncRange(SYNC_RANGE), 0, u64::MAX, 1).unwrap();
         assert_eq!(all(&mut ring), only(&[Err(libc::EINVAL)]));
     }
 
@@ -751,7 +752,8 @@ mod tests {
             let Some(mut ring) = over(&file, 4, setup) else { return };
             for round in 0..10 {
                 for slot in 0..4 {
-                    let then = [RingOp::Fdatasync, RingOp::Fsync, RingOp::SyncRange, RingOp::Read][slot];
+                    let then =
+                        [RingOp::Fdatasync, RingOp::Fsync, RingOp::SyncRange(SYNC_RANGE), RingOp::Read][slot];
                     ring.buffer_mut(slot).unwrap().fill(round);
                     ring.push_linked([RingOp::Write, then], slot, slot as u64 * 4096, 4096).unwrap();
                     assert_eq!(ring.push(RingOp::Read, slot, 0, 4096), Err(PushError::Slot));

@@ -31,6 +31,8 @@ pub fn validate(task: &FileTask) -> Result<(), WorkloadError> {
     files::check(task)?;
     check_increment(task)?;
     check_append(task)?;
+    check_precondition(task)?;
+    check_by_kind(task)?;
     trace::check(task)?;
     priority::check(task)?;
     arrival::check(task.arrival, task.mix)?;
@@ -104,6 +106,28 @@ fn check_append(task: &FileTask) -> Result<(), WorkloadError> {
         || "the order is append and the workers have regions".to_owned(),
         "a file has one end",
         "remove the regions, or use a separate file for each worker",
+    )
+}
+
+fn check_precondition(task: &FileTask) -> Result<(), WorkloadError> {
+    WorkloadError::unless(
+        !matches!(task.access, Access::Precondition(_)) || task.mix == Mix::Write,
+        || "the order is that of preconditioning and not all operations write".to_owned(),
+        "writes are what it prepares a drive by",
+        "let it write only, or choose another order",
+    )
+}
+
+fn check_by_kind(task: &FileTask) -> Result<(), WorkloadError> {
+    let mixed = matches!(task.mix, Mix::ReadPercent(_) | Mix::TrimPercent(_) | Mix::ReadTrimPercent { .. });
+    WorkloadError::unless(
+        !matches!(task.access, Access::ByKind(_)) || mixed,
+        || {
+            "each kind of operations has an order of its own and the mix is of one kind, or of pairs"
+                .to_owned()
+        },
+        "reads and writes that follow each other by chance can go to different places",
+        "specify one order, or a mix of reads and writes",
     )
 }
 

@@ -1,6 +1,6 @@
 //! Contents of what is written.
 
-use iolite_model::{Contents, FileTask, Fill};
+use iolite_model::{Contents, Duplicates, FileTask, Fill};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
@@ -9,15 +9,11 @@ use crate::random::Purpose;
 use crate::random::below;
 use crate::random::generator;
 
-/// The unit in which contents are compressible: what compressing storage takes at once at least.
-const COMPRESSED_UNIT: usize = 4096;
-
 /// Smallest unit that storage distinguishes, in bytes.
 const SECTOR: usize = 512;
 
-/// Different blocks among the duplicates: few enough that each comes back soon, more than a device could take for a
-/// special case.
-const DUPLICATES: u64 = 16;
+/// Seed of the blocks that the duplicates of all tasks repeat.
+const COMMON: u64 = 0x00dd_0b1e;
 
 /// Fills buffers with what is to be written: by default fresh random bytes, of which storage that compresses or
 /// deduplicates gains nothing.
@@ -26,6 +22,8 @@ pub struct Filler {
     random: Xoshiro256PlusPlus,
     /// Decides which blocks are duplicates, and of which; apart from the bytes, so that sizes don't change it.
     choice: Xoshiro256PlusPlus,
+    /// As `random` was before the last block that is no duplicate.
+    previous: Xoshiro256PlusPlus,
     seed: u64,
     contents: Contents,
 }
@@ -36,6 +34,7 @@ impl Filler {
         Filler {
             random: generator(seed, worker, Purpose::Data),
             choice: generator(seed, worker, Purpose::Duplicates),
+            previous: generator(seed, worker, Purpose::Data),
             seed,
             contents: Contents::default(),
         }
@@ -85,13 +84,30 @@ impl Filler {
     pub fn fill(&mut self, buffer: &mut [u8]) {
         let percent = self.contents.duplicate_percent;
         if percent > 0 && below(&mut self.choice, 100) < u64::from(percent) {
-            // The same for all workers: drawn anew from its number, so that no copy has to be kept.
-            let number = below(&mut self.choice, DUPLICATES) as u32;
-            write(&self.contents.fill, &mut generator(self.seed, number, Purpose::Duplicate), buffer);
+            self.repeat(buffer);
         } else {
+            if percent > 0 {
+                self.previous = self.random.clone();
+            }
             write(&self.contents.fill, &mut self.random, buffer);
         }
     }
+
+    /// Fills the buffer with what was written before, drawn anew, so that no copy has to be kept.
+    fn repeat(&mut self, buffer: &mut [u8]) {
+        let mut again = match self.contents.duplicates {
+            Duplicates::Previous => self.previous.clone(),
+            Duplicates::Set(blocks) => duplicate(self.seed, below(&mut self.choice, blocks.max(1))),
+            Duplicates::Common(blocks) => duplicate(COMMON, below(&mut self.choice, blocks.max(1))),
+        };
+        write(&self.contents.fill, &mut again, buffer);
+    }
+}
+
+/// The generator of a block of a set.
+fn duplicate(seed: u64, number: u64) -> Xoshiro256PlusPlus {
+    // Numbers beyond 32 bits change the seed.
+    generator(seed.wrapping_add(number >> 32), number as u32, Purpose::Duplicate)
 }
 
 #[inline]
@@ -100,8 +116,10 @@ fn write(fill: &Fill, random: &mut Xoshiro256PlusPlus, buffer: &mut [u8]) {
         Fill::Random => random.fill_bytes(buffer),
         Fill::Zeros => buffer.fill(0),
         Fill::Pattern(pattern) => repeat(pattern, buffer),
-        Fill::Compressible { percent, pattern } => {
-            for unit in buffer.chunks_mut(COMPRESSED_UNIT) {
+        Fill::Compressible { percent, pattern, chunk } => {
+            let whole = buffer.len().max(1);
+            let chunk = if chunk.0 == 0 { whole } else { whole.min(chunk.0 as usize) };
+            for unit in buffer.chunks_mut(chunk) {
                 let compressible = unit.len() * usize::from(*percent) / 100;
                 let (incompressible, rest) = unit.split_at_mut(unit.len() - compressible);
                 random.fill_bytes(incompressible);
@@ -168,11 +186,12 @@ fn no_duplicates_of_equals(duplicate_percent: u8, all_equal: bool) -> Result<(),
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iolite_model::Bytes;
     use proptest::prelude::*;
     use std::collections::HashMap;
 
     fn contents(fill: Fill, duplicate_percent: u8) -> Contents {
-        Contents { fill, duplicate_percent, refill: true, scramble: false, lifetime: None }
+        Contents { fill, duplicate_percent, ..Contents::default() }
     }
 
     fn filled(fill: Fill, length: usize) -> Vec<u8> {
@@ -197,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_contents() {
-        for fill in [Fill::Random, Fill::Compressible { percent: 50, pattern: vec![1, 2, 3] }] {
+        for fill in [Fill::Random, Fill::compressible(50, vec![1, 2, 3])] {
             let draw = |seed, worker| {
                 let mut filler = Filler::with(contents(fill.clone(), 30), seed, worker).unwrap();
                 let mut buffers = vec![0; 64 * 4096];
@@ -219,13 +238,7 @@ mod tests {
 
     #[test]
     fn a_task_says_its_contents() {
-        let contents = Contents {
-            fill: Fill::Pattern(vec![7]),
-            duplicate_percent: 0,
-            refill: false,
-            scramble: false,
-            lifetime: None,
-        };
+        let contents = Contents { fill: Fill::Pattern(vec![7]), refill: false, ..Contents::default() };
         let task = FileTask { contents, ..FileTask::default() };
         let mut filler = Filler::of(&task, 0).unwrap();
         let mut buffer = [0; 100];
@@ -259,7 +272,7 @@ mod tests {
     #[test]
     fn the_share_of_every_4_kib_is_compressible() {
         for percent in [0, 1, 37, 100] {
-            let buffer = filled(Fill::Compressible { percent, pattern: Vec::new() }, 3 * 4096 + 1000);
+            let buffer = filled(Fill::compressible(percent, Vec::new()), 3 * 4096 + 1000);
             for unit in buffer.chunks(4096) {
                 let compressible = unit.len() * usize::from(percent) / 100;
                 let (random, zeros) = unit.split_at(unit.len() - compressible);
@@ -268,8 +281,51 @@ mod tests {
                 assert!(random.iter().filter(|byte| **byte == 0).count() <= 36, "{percent}");
             }
         }
-        let buffer = filled(Fill::Compressible { percent: 50, pattern: b"ab".to_vec() }, 4096);
+        let buffer = filled(Fill::compressible(50, b"ab".to_vec()), 4096);
         assert!(buffer[2048..].chunks(2).all(|pair| pair == b"ab"));
+        for (chunk, first, second) in [(0, 0..4096, 4096..8192), (1024, 0..512, 512..1024)] {
+            let fill = Fill::Compressible { percent: 50, pattern: b"ab".to_vec(), chunk: Bytes(chunk) };
+            let buffer = filled(fill, 8192);
+            assert!(buffer[second].chunks(2).all(|pair| pair == b"ab"), "{chunk}");
+            assert!(!buffer[first].chunks(2).all(|pair| pair == b"ab"), "{chunk}");
+        }
+    }
+
+    #[test]
+    fn duplicates_repeat_what_they_are_to() {
+        let with = |duplicates, seed| {
+            let contents = Contents { duplicate_percent: 50, duplicates, ..Contents::default() };
+            let mut filler = Filler::with(contents, seed, 0).unwrap();
+            let block = || {
+                let mut buffer = [0u8; 64];
+                filler.fill(&mut buffer);
+                buffer
+            };
+            std::iter::repeat_with(block).take(2000).collect::<Vec<_>>()
+        };
+        let blocks = with(Duplicates::Previous, 1);
+        let mut seen: HashMap<[u8; 64], usize> = HashMap::new();
+        let mut repeated = 0;
+        for (number, block) in blocks.iter().enumerate() {
+            if let Some(last) = seen.insert(*block, number) {
+                assert_eq!(last + 1, number, "a duplicate follows what it repeats");
+                repeated += 1;
+            }
+        }
+        // Within five standard deviations (22) of half of them.
+        assert!((888..=1112).contains(&repeated), "{repeated}");
+        let twice = |blocks: &[[u8; 64]]| {
+            let mut times: HashMap<[u8; 64], u32> = HashMap::new();
+            blocks.iter().for_each(|block| *times.entry(*block).or_default() += 1);
+            let mut twice: Vec<_> =
+                times.into_iter().filter(|(_, times)| *times > 1).map(|(b, _)| b).collect();
+            twice.sort_unstable();
+            twice
+        };
+        let set = |duplicates, seed| twice(&with(duplicates, seed));
+        assert_eq!(set(Duplicates::Set(5), 1).len(), 5);
+        assert_ne!(set(Duplicates::Set(5), 1), set(Duplicates::Set(5), 2));
+        assert_eq!(set(Duplicates::Common(5), 1), set(Duplicates::Common(5), 2));
     }
 
     /// Of 10,000 blocks 30 % are duplicates: within 4 standard deviations (46). They are 16 different ones, the same
@@ -297,7 +353,7 @@ mod tests {
 
     #[test]
     fn contents_without_sense_are_refused() {
-        let half = |percent| Fill::Compressible { percent, pattern: Vec::new() };
+        let half = |percent| Fill::compressible(percent, Vec::new());
         for (contents, part) in [
             (contents(Fill::Random, 101), "duplicates is 101 %"),
             (contents(half(101), 0), "compressible bytes is 101 %"),

@@ -62,6 +62,16 @@ enum Walk {
     },
 }
 
+/// Why an order does not go with different sizes.
+fn of_equal_blocks() -> WorkloadError {
+    WorkloadError::new(
+        "the order is that of preconditioning, or one for each kind of operations, and the sizes differ"
+            .to_owned(),
+        "its blocks are equal",
+        "specify one block size",
+    )
+}
+
 /// Checks what different sizes ask of an order, besides what equal ones do. `length` is the smallest part of a worker.
 ///
 /// # Errors
@@ -69,6 +79,7 @@ enum Walk {
 pub(crate) fn check(task: &FileTask, sizes: &Sizes, length: u64) -> Result<(), WorkloadError> {
     let (alignment, divisor) = (sizes.alignment, size::divisor(sizes, task.mix));
     match &task.access {
+        Access::Precondition(_) | Access::ByKind(_) => Err(of_equal_blocks()),
         Access::Strided { .. } => Err(WorkloadError::new(
             "the order is strided and the sizes differ".to_owned(),
             "columns are of equal blocks",
@@ -162,7 +173,9 @@ impl Mixed {
                 let to = Offsets::seated(&jumps.to, length, grain, seat)?;
                 Walk::Jumps(Box::new(JumpWalk::new(jumps, to, seat.common())))
             }
-            Access::Strided { .. } | Access::Trace(_) => return None,
+            Access::Strided { .. } | Access::Precondition(_) | Access::ByKind(_) | Access::Trace(_) => {
+                return None;
+            }
             Access::Random
             | Access::Zipf { .. }
             | Access::Pareto { .. }

@@ -6,6 +6,7 @@ mod jumps;
 mod normal;
 mod pareto;
 mod permutation;
+mod preconditioning;
 mod random;
 mod sequential;
 mod zipf;
@@ -24,6 +25,7 @@ pub(crate) use jumps::JumpWalk;
 pub(crate) use normal::Normal;
 pub(crate) use pareto::Pareto;
 use permutation::Permutation;
+use preconditioning::Preconditioning;
 use random::Runs;
 pub(crate) use sequential::Slice;
 use sequential::{Back, Columns, Steps};
@@ -74,6 +76,7 @@ enum Order {
     Cycle(Box<Cycle>),
     /// With the last place at which a block begins.
     Jumps(Box<JumpWalk>, u64),
+    Precondition(Box<Preconditioning>),
 }
 
 /// Whose offsets they are.
@@ -164,9 +167,12 @@ impl Offsets {
                 let walk = JumpWalk::new(jumps, to, seat.common());
                 Order::Jumps(Box::new(walk), span.checked_sub(block)?)
             }
+            Access::Precondition(what) => {
+                Order::Precondition(Box::new(Preconditioning::new(what, blocks, seat.common(), generator)?))
+            }
             Access::Append => Order::Steps(Steps::endless(block)),
-            // A trace has operations, not an order.
-            Access::Trace(_) => return None,
+            // A trace has operations, not an order; kinds have their own.
+            Access::Trace(_) | Access::ByKind(_) => return None,
         };
         Some(Offsets { block, order })
     }
@@ -185,6 +191,7 @@ impl Offsets {
             Order::Pareto { law, places, generator } => places.image(law.rank(generator)),
             Order::Normal { law, generator } => law.block(generator),
             Order::Zones(zones) => zones.next_block(),
+            Order::Precondition(order) => order.next_block(),
             Order::Cycle(cycle) => return cycle.next_offset(self.block),
             Order::Jumps(jumps, last) => return jumps.next_place(self.block, *last, 1),
         };
@@ -229,10 +236,23 @@ impl Scattered {
 pub(crate) fn check(access: &Access, span: Bytes, block: Bytes, direct: bool) -> Result<(), WorkloadError> {
     match access {
         Access::Sequential | Access::Backwards | Access::Random | Access::Covering | Access::Append => Ok(()),
+        Access::ByKind(both) => [&both.reads, &both.writes].into_iter().try_for_each(|access| {
+            WorkloadError::unless(
+                !matches!(
+                    access,
+                    Access::ByKind(_) | Access::Trace(_) | Access::Append | Access::Precondition(_)
+                ),
+                || "an order of one kind of operations is none of its own".to_owned(),
+                "it is an order of a job that does this kind only",
+                "specify a sequential or random order",
+            )?;
+            check(access, span, block, direct)
+        }),
         // Its operations are looked at as a whole.
         Access::Trace(_) => Ok(()),
         Access::ZoneCycle(zones) => cycle::check(*zones, block, direct),
         Access::Jumps(jumps) => jumps::check(jumps, span, block, direct),
+        Access::Precondition(what) => preconditioning::check(what, span, block),
         Access::SequentialSkip { hole } => check_hole(*hole, block, direct),
         Access::SequentialBack { step } => check_step(*step, span, block, direct),
         Access::Strided { stride } => WorkloadError::unless(

@@ -103,6 +103,7 @@ pub(crate) fn has_slices(task: &FileTask) -> bool {
         | Access::SequentialBack { .. }
         | Access::Backwards
         | Access::Strided { .. }
+        | Access::Precondition(_)
         | Access::ZoneCycle(_) => true,
         Access::Covering => task.sizes.is_some(),
         _ => false,

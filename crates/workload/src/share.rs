@@ -114,7 +114,8 @@ impl Count {
     /// What operations can cover of so much.
     fn coverable(self, task: &FileTask, bytes: u64) -> u64 {
         let grain = task.sizes.as_ref().map_or(1, |sizes| size::divisor(sizes, task.mix).max(1));
-        self.units(bytes / grain * grain)
+        let units = self.units(bytes / grain * grain);
+        if let Access::Precondition(what) = task.access { what.writes(units) } else { units }
     }
 
     /// What a worker covers of the target.

@@ -213,20 +213,27 @@ impl Places {
         // Each file has an order of its own.
         let seed = task.seed.wrapping_add(index.wrapping_mul(0xd1b5_4a32_d192_ed03));
         let seat = WorkerIndex { worker, turn: region.turn, turns: region.turns, seed };
-        let blocks = || {
+        let blocks_of = |access, seat| {
             Some(Blocks {
-                offsets: Offsets::seated(&task.access, region.length, grain(task), seat)?,
+                offsets: Offsets::seated(access, region.length, grain(task), seat)?,
                 start: region.start,
                 length: u32::try_from(task.block.0).ok()?,
             })
         };
-        let places = match &task.sizes {
-            None if kinds_apart(task) => {
-                let trims = matches!(task.mix, Mix::ReadTrimPercent { .. });
-                Places::Apart(Box::new([blocks()?, blocks()?]), trims)
+        let blocks = || blocks_of(&task.access, seat);
+        let trims = matches!(task.mix, Mix::ReadTrimPercent { .. });
+        let places = match (&task.sizes, &task.access) {
+            (None, Access::ByKind(both)) => {
+                // Each has a chance of its own.
+                let other = WorkerIndex { seed: !seed, ..seat };
+                Places::Apart(
+                    Box::new([blocks_of(&both.reads, seat)?, blocks_of(&both.writes, other)?]),
+                    trims,
+                )
             }
-            None => Places::Equal(blocks()?),
-            Some(sizes) => Places::Mixed(Mixed::new(task, sizes, region, seat)?),
+            (None, _) if kinds_apart(task) => Places::Apart(Box::new([blocks()?, blocks()?]), trims),
+            (None, _) => Places::Equal(blocks()?),
+            (Some(sizes), _) => Places::Mixed(Mixed::new(task, sizes, region, seat)?),
         };
         Some((places, region.start..region.start + region.length))
     }
@@ -307,6 +314,25 @@ pub(crate) mod tests {
     fn draw(task: &FileTask, worker: u32, count: usize) -> Vec<PlannedOp> {
         let mut stream = OpStream::new(task, worker).unwrap();
         (0..count).map(|_| stream.next_op()).collect()
+    }
+
+    #[test]
+    fn each_kind_has_an_order_of_its_own() {
+        let access = Access::ByKind(Box::new(iolite_model::ByKind {
+            reads: Access::Sequential,
+            writes: Access::Covering,
+        }));
+        let mut task = FileTask { access, ..task(Mix::ReadPercent(50), Stop::default()) };
+        (task.workers, task.concurrency) = (1, 1);
+        let drawn = draw(&task, 0, 1000);
+        let of = |kind| drawn.iter().filter(|op| op.kind == kind).map(|op| op.offset).collect::<Vec<_>>();
+        let (reads, writes) = (of(IoKind::Read), of(IoKind::Write));
+        assert!(reads.windows(2).all(|pair| pair[1] == (pair[0] + 4096) % (1 << 20)), "{reads:?}");
+        let round: BTreeSet<u64> = writes[..256].iter().copied().collect();
+        assert_eq!(round.len(), 256, "each block once");
+        assert!(!writes[..256].is_sorted());
+        assert!(crate::validate(&task).is_ok());
+        assert!(crate::validate(&FileTask { mix: Mix::Write, ..task }).is_err());
     }
 
     #[test]

@@ -9,14 +9,17 @@ mod idle;
 mod links;
 mod output;
 mod overwrite;
+mod programs;
 mod run;
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
 use iolite_fio::language::command_line::{self, Action};
 use iolite_fio::language::job_file::{self, Document};
+use iolite_fio::language::options::trace::Merged;
 use iolite_fio::language::plan::{self, Plan};
 use iolite_fio::language::{Invocation, Thread, help, print};
 use iolite_fio::output::inflate::inflate;
@@ -76,7 +79,10 @@ fn answer(arguments: &[String]) -> anyhow::Result<Outcome> {
         Action::Run => return perform(&invocation),
         Action::Help => help::general(),
         Action::Version => format!("{VERSION}\n"),
-        Action::CommandHelp(option) => help::cmdhelp(option.as_deref()).map_err(UsageError::new)?,
+        Action::CommandHelp(option) => match (option, &invocation.profile) {
+            (None, Some(profile)) => profile.help(),
+            _ => help::cmdhelp(option.as_deref()).map_err(UsageError::new)?,
+        },
         Action::EngineHelp(asked) => {
             let engine = asked.as_ref().map(|(engine, _)| engine.as_str());
             let option = asked.as_ref().and_then(|(_, option)| option.as_deref());
@@ -110,12 +116,32 @@ fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
     if invocation.parse_only {
         return Ok(Outcome::Done);
     }
+    plan.merged.iter().try_for_each(write_merged)?;
+    if invocation.merge_only {
+        return Ok(Outcome::Done);
+    }
     if plan.threads.is_empty() {
         crate::output::print_data(&help::general())?;
         let message = "no job is defined: specify a job file, or --name=NAME and the options of the job";
         return Err(UsageError::new(message).into());
     }
     run::run(invocation, plan)
+}
+
+/// Writes a merged trace, in place of an earlier one.
+fn write_merged(merged: &Merged) -> Result<(), UsageError> {
+    let Merged { path, contents } = merged;
+    let failed = |why: &dyn std::fmt::Display| {
+        UsageError::new(format!(
+            "merge_blktrace_file: cannot write {}: {why}; check the path",
+            path.display()
+        ))
+    };
+    // A device that is named by mistake is not overwritten.
+    if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(failed(&"it exists and is no regular file"));
+    }
+    fs::write(path, contents).map_err(|error| failed(&error))
 }
 
 /// Reads the job files of a command line.

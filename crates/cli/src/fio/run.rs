@@ -26,6 +26,7 @@ use super::environment::{self, Shell};
 use super::idle::IdleProfiler;
 use super::links;
 use super::output::Outputs;
+use super::programs::Programs;
 use super::{Outcome, overwrite};
 use crate::exit::UsageError;
 use crate::{output, setup, signals, writes};
@@ -61,6 +62,7 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     let status = interim(invocation, &listeners.watchers, asked, info, &outputs);
     listeners.status = Some(status.clone());
     listeners.listen(session.events());
+    session.events().listen(Box::new(Programs::new(control.clone(), thread_of(&listeners.watchers))));
     let operations = debug::Operations::of(invocation, thread_of(&listeners.watchers));
     operations.into_iter().for_each(|lines| session.events().listen(Box::new(lines)));
     // Nothing can keep the jobs from beginning any more: a command that is refused leaves the links.

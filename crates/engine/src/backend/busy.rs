@@ -23,6 +23,8 @@ const NUMBERS: usize = 4096;
 /// processor.
 #[derive(Debug)]
 pub struct Busy {
+    /// It does nothing.
+    idle: bool,
     /// What an operation takes of the processor, in nanoseconds.
     chunk: u64,
     /// Between two operations.
@@ -44,7 +46,8 @@ impl Busy {
             BusyWork::Spin => Vec::new(),
             BusyWork::Sort => vec![0; NUMBERS],
         };
-        Busy { chunk: options.chunk.0, pause, until: None, numbers, state: 1 }
+        let idle = options.percent == 0;
+        Busy { idle, chunk: options.chunk.0, pause, until: None, numbers, state: 1 }
     }
 
     /// Keeps the processor busy for a moment.
@@ -69,6 +72,9 @@ impl Backend for Busy {
     fn submit(&mut self, op: &Op) -> Submission {
         if !op.io.moves() {
             return Submission::Done(Ok(0));
+        }
+        if self.idle {
+            return Submission::Full;
         }
         let left = self.until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
         if left > LONGEST {
@@ -112,5 +118,13 @@ mod tests {
             assert!(busy.numbers.is_sorted() && busy.numbers.iter().all(|number| *number != 0), "{work:?}");
             assert_eq!(busy.numbers.is_empty(), work == BusyWork::Spin);
         }
+    }
+
+    #[test]
+    fn without_load_it_only_waits() {
+        let work = BusyWork::Spin;
+        let mut busy = Busy::new(BusyOptions { percent: 0, chunk: Nanos(2_000_000), work });
+        let op = Op { io: IoOp::Read, slot: 0, offset: 0, length: 512 };
+        assert_eq!(busy.submit(&op), Submission::Full);
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use iolite_sys::file::FileOffset;
+use iolite_sys::file::{FileOffset, SYNC_RANGE};
 use iolite_sys::{descriptors, page_cache};
 
 /// An open file and the part of it that operations may go to.
@@ -27,24 +27,40 @@ pub struct FileSpan {
 pub struct Files {
     /// At least one, in the order of their starts.
     spans: Arc<[FileSpan]>,
+    /// What sync_file_range(2) does of what it can.
+    range_flags: u32,
 }
 
 impl From<Arc<File>> for Files {
     /// The whole of a file.
     fn from(file: Arc<File>) -> Files {
-        Files { spans: Arc::new([FileSpan { file, start: 0, offset: 0, size: 0 }]) }
+        Files::of(Arc::new([FileSpan { file, start: 0, offset: 0, size: 0 }]))
     }
 }
 
 impl Files {
+    fn of(spans: Arc<[FileSpan]>) -> Files {
+        Files { spans, range_flags: SYNC_RANGE }
+    }
+
+    /// The same, on which sync_file_range(2) does what these flags say.
+    pub(crate) fn with_range_flags(self, range_flags: u32) -> Files {
+        Files { range_flags, ..self }
+    }
+
+    /// What sync_file_range(2) does of what it can.
+    pub(super) fn range_flags(&self) -> u32 {
+        self.range_flags
+    }
+
     /// Of these files, the first of which starts at 0 where there are several; `None` where there are none.
     pub fn new(spans: Vec<FileSpan>) -> Option<Files> {
-        (!spans.is_empty()).then(|| Files { spans: spans.into() })
+        (!spans.is_empty()).then(|| Files::of(spans.into()))
     }
 
     /// Of one file, `size` bytes from `offset` on.
     pub(crate) fn one(file: File, offset: u64, size: u64) -> Files {
-        Files { spans: Arc::new([FileSpan { file: Arc::new(file), start: offset, offset, size }]) }
+        Files::of(Arc::new([FileSpan { file: Arc::new(file), start: offset, offset, size }]))
     }
 
     /// The file that an operation of this offset goes to, by its position, and the offset within it.
@@ -99,7 +115,7 @@ impl Files {
         let own = (Arc::strong_count(&self.spans) > 1).then(|| descriptors::own(&lent)).flatten();
         let Some(own) = own else { return self };
         let span = |(span, own): (&FileSpan, OwnedFd)| FileSpan { file: Arc::new(own.into()), ..*span };
-        Files { spans: self.spans.iter().zip(own).map(span).collect() }
+        Files { spans: self.spans.iter().zip(own).map(span).collect(), ..self }
     }
 
     /// Calls `each` with the part of every file that a range has a share of, until one fails: file, offset within it, length.

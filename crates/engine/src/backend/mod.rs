@@ -6,9 +6,11 @@ mod files;
 mod handover;
 mod in_parts;
 mod libaio;
+mod locking;
 mod mmap;
 mod null;
 mod seek;
+mod serializing;
 mod sim;
 mod space;
 mod splice;
@@ -32,9 +34,11 @@ pub use busy::Busy;
 pub use files::{FileSpan, Files};
 pub(crate) use in_parts::{InParts, PartStart};
 pub use libaio::Libaio;
+pub(crate) use locking::Locking;
 pub use mmap::Mmap;
 pub use null::Null;
 pub(crate) use seek::Seek;
+pub(crate) use serializing::Serializing;
 pub use sim::{Sim, SimDamage, SimFaults, SimImage, SimLatency, SimParameters, SimStall};
 pub use space::{Fallocate, Truncate};
 pub use splice::Splice;
@@ -236,10 +240,11 @@ impl Medium {
                 }
             }
             IoOp::Sync(method) => {
+                let flags = self.files.range_flags();
                 self.files.in_range(op.offset, op.length, |file, offset, length| match method {
                     SyncMethod::Fdatasync => file.sync_data(),
                     SyncMethod::Fsync => file.sync_all(),
-                    SyncMethod::FileRange => file::sync_range(file, offset, length),
+                    SyncMethod::FileRange => file::sync_range_by(file, offset, length, flags),
                     SyncMethod::FileSystem => file::sync_file_system(file),
                 })
             }

@@ -65,7 +65,8 @@ impl Uring {
             false if options.completion_polling => Handover::adapting(EAGER),
             false => Handover::adapting(EAGER).trying_bunches(depth as usize, threads),
         };
-        Ok(Uring { ring, medium, linked: sync_op(linked).unwrap_or(RingOp::Fdatasync), handover })
+        let linked = sync_op(linked, medium.files.range_flags()).unwrap_or(RingOp::Fdatasync);
+        Ok(Uring { ring, medium, linked, handover })
     }
 
     /// Submits nothing before it is asked to.
@@ -99,11 +100,11 @@ fn advise(options: RingOptions, error: io::Error) -> io::Error {
 }
 
 /// The ring's operation for a sync; none for what only a system call does.
-fn sync_op(method: SyncMethod) -> Option<RingOp> {
+fn sync_op(method: SyncMethod, range_flags: u32) -> Option<RingOp> {
     match method {
         SyncMethod::Fdatasync => Some(RingOp::Fdatasync),
         SyncMethod::Fsync => Some(RingOp::Fsync),
-        SyncMethod::FileRange => Some(RingOp::SyncRange),
+        SyncMethod::FileRange => Some(RingOp::SyncRange(range_flags)),
         SyncMethod::FileSystem => None,
     }
 }
@@ -119,7 +120,7 @@ impl Backend for Uring {
             IoOp::LinkedWrite => self.ring.push_linked([RingOp::Write, self.linked], slot, place, length),
             IoOp::Trim => self.ring.push(RingOp::Trim, slot, place, length),
             IoOp::Sync(_) if !self.medium.files.is_in_one(op.offset, length) => Err(PushError::Unsupported),
-            IoOp::Sync(method) => match sync_op(method) {
+            IoOp::Sync(method) => match sync_op(method, self.medium.files.range_flags()) {
                 Some(sync) => self.ring.push(sync, slot, place, length),
                 None => Err(PushError::Unsupported),
             },

@@ -80,6 +80,32 @@ pub struct Vectored {
     buffer: AlignedBuffer,
     read_flags: i32,
     write_flags: i32,
+    polling: Polling,
+}
+
+/// Which operations poll, where not all do.
+#[derive(Debug, Clone, Copy)]
+struct Polling {
+    /// Percentage of the operations.
+    percent: u8,
+    /// Sum of the percentages since the last one.
+    sum: u8,
+}
+
+impl Polling {
+    /// Flags that the next operation is without.
+    #[inline]
+    fn without(&mut self) -> i32 {
+        if self.percent == 100 {
+            return 0;
+        }
+        self.sum += self.percent;
+        if self.sum < 100 {
+            return vectored::HIPRI;
+        }
+        self.sum -= 100;
+        0
+    }
 }
 
 impl Vectored {
@@ -97,6 +123,10 @@ impl Vectored {
             buffer: AlignedBuffer::new(block)?,
             read_flags: 0,
             write_flags: 0,
+            polling: Polling {
+                percent: if flags.hipri_percent == 0 { 100 } else { flags.hipri_percent },
+                sum: 0,
+            },
         };
         if flags != IoFlags::default() {
             files.spans().iter().try_for_each(|span| vectored.probe(flags, writes, span))?;
@@ -154,10 +184,11 @@ impl BlockingBackend for Vectored {
             return self.medium.without_data(op);
         }
         let (_, file, offset) = self.medium.files.at(op.offset);
+        let with = !self.polling.without();
         let result = match (op.io, self.buffer.as_mut_slice().get_mut(..op.length as usize)) {
             (_, None) => return Err(EINVAL),
-            (IoOp::Read, Some(into)) => vectored::read(file, into, offset, self.read_flags),
-            (_, Some(from)) => vectored::write(file, from, offset, self.write_flags),
+            (IoOp::Read, Some(into)) => vectored::read(file, into, offset, self.read_flags & with),
+            (_, Some(from)) => vectored::write(file, from, offset, self.write_flags & with),
         };
         moved(result)
     }
@@ -173,8 +204,22 @@ mod tests {
     use std::fs::File;
     use std::sync::Arc;
 
-    const NONE: IoFlags =
-        IoFlags { dsync: false, hipri: false, nowait: false, atomic: false, dontcache: false };
+    const NONE: IoFlags = IoFlags {
+        dsync: false,
+        hipri: false,
+        hipri_percent: 0,
+        nowait: false,
+        atomic: false,
+        dontcache: false,
+    };
+
+    #[test]
+    fn a_percentage_of_the_operations_polls() {
+        for (percent, expected) in [(100, 100), (37, 37), (1, 1)] {
+            let mut polling = Polling { percent, sum: 0 };
+            assert_eq!((0..100).filter(|_| polling.without() == 0).count(), expected);
+        }
+    }
 
     #[test]
     fn probing_changes_neither_content_nor_length() {

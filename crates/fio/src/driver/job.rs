@@ -391,6 +391,7 @@ fn ended(thread: &Thread, run: &Run, phase: u32, failure: Option<&Failure>, watc
         ending: unread(run, result),
         continued: continued(thread, result),
         steady: watchers.steady(phase),
+        blocks: watchers.blocks(phase),
         depth: None,
     }
 }
@@ -405,6 +406,7 @@ fn not_begun(thread: &Thread, ending: Ending) -> JobEnd {
         ending: Some(ending),
         continued: None,
         steady: None,
+        blocks: None,
         depth: None,
     }
 }

@@ -3,6 +3,7 @@
 //! [`FioJob`] is the procedure: it says what runs next. Everything else listens to the run's events; phases are ended through
 //! [`PhaseControl`], so that nothing depends on who runs them.
 
+mod blocks;
 pub mod eta;
 mod failure;
 mod job;

@@ -7,10 +7,12 @@ use iolite_model::{Event, Interval, Nanos, OpTotals, PhaseEnd, Sink, Stage};
 use iolite_suites::{SteadyRule, SteadyWatch};
 
 use super::PhaseControl;
+use super::blocks::Blocks;
 use super::minimum_rate::{DIRECTIONS, MinimumRate};
 use super::shared::Shared;
 use crate::language::thread::Thread;
 use crate::language::thread::{ExitWhat, SteadyMeasure, SteadyState};
+use crate::output::blocks::BlockResult;
 use crate::output::logs::LogWriter;
 use crate::output::result::{SteadyPoint, SteadyResult};
 
@@ -35,6 +37,7 @@ struct Watched {
     /// When it was released, since 1970.
     released: Option<Nanos>,
     steady: Option<Steady>,
+    blocks: Option<Blocks>,
     min: Vec<MinimumRate>,
 }
 
@@ -62,6 +65,12 @@ impl Watchers {
         state.watched.get(&phase)?.steady.as_ref().map(Steady::result)
     }
 
+    /// What came of the blocks of a phase, where they were watched.
+    pub fn blocks(&self, phase: u32) -> Option<BlockResult> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.watched.get(&phase)?.blocks.as_ref().map(Blocks::result)
+    }
+
     /// The thread that a phase is.
     pub fn thread(&self, phase: u32) -> Option<Thread> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,6 +96,12 @@ impl Sink for Watchers {
             Event::PhaseReleased(release) => {
                 if let Some(watched) = state.watched.get_mut(&release.phase) {
                     watched.released = Some(release.at_unix);
+                }
+            }
+            Event::Operations(recorded) => {
+                let watched = state.watched.get_mut(&recorded.phase);
+                if let Some(blocks) = watched.and_then(|watched| watched.blocks.as_mut()) {
+                    blocks.add(&recorded.operations);
                 }
             }
             Event::Interval(interval) if interval.stage == Stage::Measured => state.interval(interval),
@@ -151,6 +166,7 @@ impl Watched {
             live: true,
             released: None,
             steady: thread.steady.map(Steady::new),
+            blocks: Blocks::of(thread),
             min: MinimumRate::all(thread),
         }
     }

@@ -10,6 +10,7 @@ use super::job_file::{Section, Setting};
 use super::options;
 use super::options::option::{Form, Opt};
 use super::problem::{Origin, Problem, did_you_mean, nearest};
+use super::profile::{Profile, ProfileOption};
 
 mod general;
 
@@ -21,6 +22,8 @@ use general::{General, Takes};
 pub struct Invocation {
     /// What is to be done.
     pub action: Action,
+    /// `--profile`: a built-in test.
+    pub profile: Option<Profile>,
     /// Job files, in order; `-` is standard input.
     pub files: Vec<String>,
     /// Jobs of the command line, and sections of defaults (named `global`) before and between them.
@@ -45,6 +48,8 @@ pub struct Invocation {
     pub bandwidth_log: bool,
     /// `--parse-only`.
     pub parse_only: bool,
+    /// `--merge-blktrace-only`.
+    pub merge_only: bool,
     /// `--showcmd`: print the job files as command lines.
     pub show_command: bool,
     /// `--readonly`: refuse what writes or trims.
@@ -231,6 +236,9 @@ impl Reader<'_> {
             Some((name, value)) => (name, Some(value)),
             None => (option, None),
         };
+        if let Some(option) = self.invocation.profile.as_ref().and_then(|profile| profile.option(name)) {
+            return self.profile_option(option, value, &origin);
+        }
         let known = lookup(argument, name, &origin)?;
         let value = self.value(known, name, value, &origin)?;
         match known {
@@ -267,6 +275,31 @@ impl Reader<'_> {
         }
     }
 
+    /// An option of the built-in test that is named before it.
+    fn profile_option(
+        &mut self,
+        option: &'static ProfileOption,
+        value: Option<&str>,
+        origin: &Origin,
+    ) -> Result<(), Problem> {
+        let value = match value {
+            Some(value) => value.to_owned(),
+            None => {
+                let next = self.arguments.get(self.next).cloned();
+                self.next += 1;
+                let name = option.name;
+                next.ok_or_else(|| {
+                    origin.problem(format!("`--{name}` needs a value"), format!("write --{name}=VALUE"))
+                })?
+            }
+        };
+        let shown = quoted(&format!("--{}={value}", option.name));
+        match &mut self.invocation.profile {
+            Some(profile) => profile.set(option, value).map_err(|error| origin.value(shown, error)),
+            None => Ok(()),
+        }
+    }
+
     /// An option of jobs: of the one named last; before the first one it is a default.
     fn job_option(
         &mut self,
@@ -275,6 +308,10 @@ impl Reader<'_> {
         value: Option<String>,
         origin: Origin,
     ) -> Result<(), Problem> {
+        if option.name == "profile" {
+            self.invocation.profile = Some(Profile::named(&value.unwrap_or_default(), &origin)?);
+            return Ok(());
+        }
         let jobs = &mut self.invocation.jobs;
         if option.name == "name" {
             let job = value.clone().unwrap_or_default();

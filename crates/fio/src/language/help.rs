@@ -169,7 +169,7 @@ mod tests {
         assert!(text.contains("               range: min=0, max=100\n"), "{text}");
         let text = cmdhelp(Some("unified_rw_reporting")).unwrap();
         assert!(text.contains("        valid values: none\n                    : mixed\n"), "{text}");
-        assert!(cmdhelp(Some("sprandom")).unwrap().contains("       not supported: "));
+        assert!(cmdhelp(Some("nfs_url")).unwrap().contains("       not supported: "));
         assert!(cmdhelp(Some("iodepth_batch")).unwrap().contains("    differs from fio: "));
     }
 

@@ -16,6 +16,7 @@ pub mod options;
 pub mod plan;
 pub mod print;
 mod problem;
+mod profile;
 pub mod reference;
 pub mod thread;
 pub mod value;

@@ -11,6 +11,7 @@ use super::job_file::{Document, HostContext, Section};
 use super::lower::lower;
 use super::options::Spec;
 use super::options::option::{Form, Support};
+use super::options::trace::Merged;
 use super::problem::{Origin, Problem, Problems};
 use super::thread::{Thread, ThreadIndex};
 use super::value::OptionValue;
@@ -37,6 +38,8 @@ pub struct Plan {
     pub threads: Vec<Thread>,
     /// Settings of the command line's defaults and of the last job file's, by canonical name.
     pub global_settings: Vec<(String, String)>,
+    /// Files to write before anything runs: traces that are merged.
+    pub merged: Vec<Merged>,
 }
 
 /// Makes threads of a command line and of its job files, in their order. Variables and keywords are worked out here.
@@ -51,6 +54,11 @@ pub fn plan(
     let mut planner = Planner::new(invocation, context);
     for section in &invocation.jobs {
         planner.section(section)?;
+    }
+    if let Some(profile) = &invocation.profile {
+        for section in &profile.sections(context) {
+            planner.section(section)?;
+        }
     }
     let defaults = planner.defaults.clone();
     for (index, document) in documents.iter().enumerate() {
@@ -68,7 +76,7 @@ pub fn plan(
     }
     named_sections_exist(invocation, documents)?;
     let global_settings = shown_settings(&planner.defaults.assignments);
-    Ok(Plan { threads: planner.threads, global_settings })
+    Ok(Plan { threads: planner.threads, global_settings, merged: planner.merged })
 }
 
 fn named_sections_exist(invocation: &Invocation, documents: &[Document]) -> Result<(), Problem> {
@@ -110,6 +118,8 @@ struct Planner<'a> {
     applied: usize,
     /// Bytes of the threads' settings so far.
     bytes: usize,
+    /// Merged traces so far.
+    merged: Vec<Merged>,
 }
 
 impl<'a> Planner<'a> {
@@ -126,6 +136,7 @@ impl<'a> Planner<'a> {
             wall: false,
             applied: 0,
             bytes: 0,
+            merged: Vec::new(),
         }
     }
 
@@ -192,6 +203,8 @@ impl<'a> Planner<'a> {
             self.grouped = 0;
         }
         let replaying = spec.trace.loaded(self.context).map_err(|error| at("read_iolog").together(error))?;
+        let merged = replaying.as_ref().and_then(|trace| trace.merged.clone());
+        self.merged.extend(merged.filter(|merged| !self.merged.contains(merged)));
         let with_trace = replaying.map(|trace| Spec { trace, ..spec.clone() });
         let spec = with_trace.as_ref().unwrap_or(spec);
         let settings = shown_settings(own);

@@ -220,8 +220,8 @@ const REASONS: &[(&[&str], &str)] = &[
     (&["libcufile"], "it needs a GPU and the libraries of its vendor."),
     (&["e4defrag"], "it moves the extents of a file instead of reading or writing it."),
     (
-        &["exec", "external"],
-        "they run code that iolite does not know, so that nothing can be said about what was measured.",
+        &["external"],
+        "it runs code that iolite does not know, so that nothing can be said about what was measured.",
     ),
     (&["solarisaio", "windowsaio"], "they exist on other operating systems only."),
 ];

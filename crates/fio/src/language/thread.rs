@@ -32,6 +32,8 @@ pub struct Thread {
     pub exit_all: Option<ExitAll>,
     /// It ends when no other running thread does I/O (`exit_on_io_done` of cpuio).
     pub exit_on_io_done: bool,
+    /// Size of the blocks of which trims and their ends are counted (`block_error_percentiles`).
+    pub block_errors: Option<Bytes>,
     /// Ends when it is steady.
     pub steady: Option<SteadyState>,
     /// Searches the depth that keeps a latency.
@@ -56,6 +58,8 @@ pub struct Thread {
     pub control_group: Option<ControlGroup>,
     /// Shell commands before and after.
     pub exec: [Option<String>; 2],
+    /// Program that runs as long as the thread; its end is that of the thread.
+    pub program: Option<Program>,
     /// What is done differently from fio's own way, option by option: reported with the results.
     pub notes: Vec<String>,
 }
@@ -76,6 +80,7 @@ impl Default for Thread {
             logs: Vec::new(),
             exit_all: None,
             exit_on_io_done: false,
+            block_errors: None,
             steady: None,
             latency_target: None,
             rate: [None; 3],
@@ -88,6 +93,7 @@ impl Default for Thread {
             scheduler: None,
             control_group: None,
             exec: [None, None],
+            program: None,
             notes: Vec::new(),
         }
     }
@@ -96,6 +102,11 @@ impl Default for Thread {
 /// Of results stored before this was counted.
 const fn one() -> u64 {
     1
+}
+
+/// Of results stored before it could be chosen.
+const fn four() -> u32 {
+    4
 }
 
 impl Default for Reporting {
@@ -116,6 +127,7 @@ impl Default for Reporting {
             left_out: false,
             job_start: Clock::default(),
             kb_base: 1024,
+            significant: 4,
             unit_base: 0,
             synchronous: true,
         }
@@ -143,6 +155,19 @@ pub struct ThreadFacts {
     pub latency_target: Option<LatencyTarget>,
     /// See [`Thread::notes`].
     pub notes: Vec<String>,
+}
+
+/// A program that a thread runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Its file, or a name that is looked up in PATH.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Time from SIGTERM, which it gets at the end of the thread, to SIGKILL.
+    pub grace: Nanos,
+    /// What it prints goes to NAME.stdout and NAME.stderr.
+    pub redirected: bool,
 }
 
 /// A control group for I/O.
@@ -193,6 +218,9 @@ pub struct Reporting {
     pub job_start: Clock,
     /// `kb_base`: 1024 or 1000.
     pub kb_base: u64,
+    /// `significant_figures`: digits of a figure in text.
+    #[serde(default = "four")]
+    pub significant: u32,
     /// `unit_base`: 8 for bytes, 1 for bits, 0 for either.
     pub unit_base: u8,
     /// Whether the engine completes an operation within its submission: then there is no submission latency.

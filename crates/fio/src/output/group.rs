@@ -5,6 +5,7 @@ use crate::language::thread::Reporting;
 use iolite_model::{ErrorClass, FileTask, IoPriority, OpKind, Task, Usage};
 use iolite_stats::{Detail, Histogram, PhaseTotals};
 
+use super::blocks::BlockResult;
 use super::durations::Durations;
 use super::result::{JobResult, Results};
 use super::samples::{Samples, moves_data, samples};
@@ -295,6 +296,11 @@ impl<'a> Entry<'a> {
     /// Whether one of the jobs has begun with its work.
     pub(crate) fn has_begun(&self) -> bool {
         self.jobs.iter().any(|job| job.phase.end.measured.0 > 0 || !job.phase.totals.is_empty())
+    }
+
+    /// What came of the blocks of its jobs, where they were watched.
+    pub(crate) fn blocks(&self) -> Option<BlockResult> {
+        BlockResult::of(self.jobs.iter().filter_map(|job| job.blocks.as_ref()))
     }
 
     /// The error that it is reported with: the first job's that has one.

@@ -227,6 +227,9 @@ fn ends(mut members: Members, entry: &Entry<'_>) -> Members {
     if let Some(description) = &first.thread.description {
         members = members.with_text("desc", description);
     }
+    if let Some(blocks) = entry.blocks() {
+        members = members.with("block", blocks.json(&entry.reporting().percentiles));
+    }
     if let (Some(asked), Some(found)) = (&first.thread.steady, &first.steady) {
         members = members.with("steadystate", steady_state(&steady::criterion(asked), asked, found));
     }

@@ -5,6 +5,7 @@
 //! by [`logs::LogWriter`].
 
 pub(crate) mod bins;
+pub mod blocks;
 mod clock;
 mod closing;
 mod durations;
@@ -38,9 +39,6 @@ pub use logs::{AggregateLog, LogError, LogWriter};
 pub use recorded::{FioEnd, FioRequest, JobEnd, show};
 pub use result::{JobResult, Results, SteadyPoint, SteadyResult};
 
-/// Figures of numbers in normal text.
-pub const SIGNIFICANT: u32 = 4;
-
 /// A format of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -61,13 +59,7 @@ pub(crate) fn has_text(formats: &[Format]) -> bool {
 }
 
 /// The results in these formats: terse, then JSON, then text, whatever the order in which they were asked for, as fio does.
-/// `significant` is the number of figures in text (`significant_figures`, 4 as a rule).
-pub fn output(
-    results: &Results,
-    formats: &[Format],
-    version: terse::TerseVersion,
-    significant: u32,
-) -> String {
+pub fn output(results: &Results, formats: &[Format], version: terse::TerseVersion) -> String {
     let asked = |format| formats.contains(&format);
     let mut out = String::new();
     if asked(Format::Terse) {
@@ -77,7 +69,7 @@ pub fn output(
         out += &json::json(results, asked(Format::JsonPlus));
     }
     if asked(Format::Normal) {
-        out += &normal::normal(results, significant);
+        out += &normal::normal(results);
     }
     out
 }

@@ -13,15 +13,16 @@ use super::result::Results;
 use super::samples::Samples;
 use super::times;
 use super::{closing, steady};
+use crate::language::thread::Reporting;
 
 /// The whole text: jobs and groups, what each reporting group did together, disks, and what iolite adds.
-pub fn normal(results: &Results, significant: u32) -> String {
+pub fn normal(results: &Results) -> String {
     let entries = entries(results);
     let mut out = String::from("\n");
     for entry in &entries {
-        out += &job(results, entry, figures(entry, significant));
+        out += &job(results, entry, figures(entry));
     }
-    out += &groups(&entries, significant);
+    out += &groups(&entries);
     if super::result::disks_wanted(results) {
         out += &disks(&results.disks);
     }
@@ -31,9 +32,10 @@ pub fn normal(results: &Results, significant: u32) -> String {
     out + &closing::closing(results, &entries)
 }
 
-fn figures(entry: &Entry<'_>, significant: u32) -> Figures {
+fn figures(entry: &Entry<'_>) -> Figures {
     let reporting = entry.reporting();
-    Figures { kb_base: reporting.kb_base, unit_base: reporting.unit_base, significant }
+    let Reporting { kb_base, unit_base, significant, .. } = *reporting;
+    Figures { kb_base, unit_base, significant }
 }
 
 fn job(results: &Results, entry: &Entry<'_>, figures: Figures) -> String {
@@ -219,6 +221,9 @@ fn ends(entry: &Entry<'_>, figures: Figures) -> String {
         window.0 / 1000,
         depth(first)
     );
+    if let Some(blocks) = entry.blocks() {
+        out += &blocks.text(&entry.reporting().percentiles);
+    }
     if let (Some(asked), Some(found)) = (&first.thread.steady, &first.steady) {
         let means = steady::means(found);
         let percent = if asked.percent { "%" } else { "" };
@@ -236,7 +241,7 @@ fn ends(entry: &Entry<'_>, figures: Figures) -> String {
 }
 
 /// What each reporting group did: all together, and from its slowest job to its fastest.
-fn groups(entries: &[Entry<'_>], significant: u32) -> String {
+fn groups(entries: &[Entry<'_>]) -> String {
     let mut numbers: Vec<u32> = entries.iter().map(|entry| entry.first().thread.group).collect();
     numbers.dedup();
     let mut out = String::new();
@@ -247,7 +252,7 @@ fn groups(entries: &[Entry<'_>], significant: u32) -> String {
         let Some(first) = members.first() else { continue };
         for direction in first.directions() {
             let counted: Vec<Counted> = members.iter().map(|entry| entry.counted(direction)).collect();
-            out += &group_line(direction, &counted, figures(first, significant));
+            out += &group_line(direction, &counted, figures(first));
         }
     }
     out

@@ -5,10 +5,11 @@ use iolite_report::Style;
 use iolite_results::{PhaseDetail, Run};
 use serde::{Deserialize, Serialize};
 
+use super::blocks::BlockResult;
 use super::idle::Idleness;
 use super::result::{JobResult, Results, SteadyResult};
 use super::terse::TerseVersion;
-use super::{Format, SIGNIFICANT, has_text, output};
+use super::{Format, has_text, output};
 use crate::language::thread::ThreadFacts;
 
 /// What the outputs of a run are to be: recorded when it begins.
@@ -49,6 +50,9 @@ pub struct JobEnd {
     pub continued: Option<(u64, i32)>,
     /// What came of the search for a steady state.
     pub steady: Option<SteadyResult>,
+    /// What came of the blocks (`block_error_percentiles`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<BlockResult>,
     /// The depth that a latency target ended at.
     pub depth: Option<u32>,
 }
@@ -85,7 +89,7 @@ impl JobResult {
                 let PhaseDetail { read_back, usage, detail } = PhaseDetail::of(run, number);
                 let started_unix = run.released.get(&number).copied().unwrap_or(ended.started_unix);
                 let process = run.info.process;
-                let (error, continued, steady, depth) = (0, None, None, None);
+                let (error, continued, steady, blocks, depth) = (0, None, None, None, None);
                 JobResult {
                     thread: facts,
                     process,
@@ -97,6 +101,7 @@ impl JobResult {
                     error,
                     continued,
                     steady,
+                    blocks,
                     depth,
                 }
             }
@@ -106,6 +111,7 @@ impl JobResult {
         }
         (result.error, result.continued) = (ended.error, ended.continued);
         (result.steady, result.depth) = (ended.steady.clone(), ended.depth);
+        result.blocks.clone_from(&ended.blocks);
         Some(result)
     }
 }
@@ -150,7 +156,7 @@ impl Results {
 impl FioRequest {
     /// Results in all formats that were asked for.
     pub fn render(&self, results: &Results) -> String {
-        output(results, &self.formats, self.terse_version, SIGNIFICANT)
+        output(results, &self.formats, self.terse_version)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What came of jobs, as plain data: the outputs' input.
 
+use super::blocks::BlockResult;
 use super::idle::Idleness;
 use crate::language::thread::ThreadFacts;
 use iolite_model::{
@@ -57,6 +58,8 @@ pub struct JobResult {
     pub continued: Option<(u64, i32)>,
     /// What came of the search for a steady state, where one was asked for.
     pub steady: Option<SteadyResult>,
+    /// What came of its blocks, where they were watched.
+    pub blocks: Option<BlockResult>,
     /// The depth that a latency target ended at.
     pub depth: Option<u32>,
 }
@@ -88,6 +91,7 @@ impl JobResult {
             error: 0,
             continued: None,
             steady: None,
+            blocks: None,
             depth: None,
         }
     }

@@ -71,6 +71,7 @@ pub(crate) fn job(name: &str, number: u32, loads: &[(OpKind, f64)]) -> JobResult
         error: 0,
         continued: None,
         steady: None,
+        blocks: None,
         depth: None,
     }
 }

@@ -29,7 +29,7 @@ fn a_job_is_reported_in_text() {
     let mut job = mixed();
     job.thread.description = Some("two kinds".into());
     job.thread.notes = vec!["rate counts from the intended start".into()];
-    insta::assert_snapshot!(masked_dates(&normal(&results(vec![job]), 4)));
+    insta::assert_snapshot!(masked_dates(&normal(&results(vec![job]))));
 }
 
 /// The local time zone is not the tests' business.
@@ -54,7 +54,7 @@ fn an_asynchronous_engine_has_submission_and_completion_apart() {
     job.thread.reporting.slat_percentiles = true;
     job.detail = Some(detail());
     let results = results(vec![job]);
-    let text = normal(&results, 4);
+    let text = normal(&results);
     for line in [
         "    slat (nsec): min=1500, max=1500, avg=1500.00, stdev= 0.00\n",
         "    slat percentiles (nsec):\n",
@@ -115,7 +115,7 @@ fn whatever_names_hold_the_outputs_stay_what_they_are() {
     let results = results(vec![job]);
     assert_eq!(parsed(&results, true)["jobs"][0]["jobname"], "a\"b;c\nd\u{1b}[31m\\");
     assert_eq!(terse(&results, TerseVersion::V3).lines().count(), 1);
-    assert!(!normal(&results, 4).contains('\u{1b}'));
+    assert!(!normal(&results).contains('\u{1b}'));
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_group_is_reported_as_one() {
         (&rendered["jobs"][0]["jobname"], &rendered["jobs"][0]["job options"]["name"]),
         (&"one".into(), &"number 2".into())
     );
-    let text = normal(&results, 4);
+    let text = normal(&results);
     assert!(text.contains("one: (groupid=0, jobs=3): err= 0: pid=1000: "), "{text}");
     let second = "Run status group 1 (all jobs):\n  WRITE: bw=39.1MiB/s (41.0MB/s), 39.1MiB/s-39.1MiB/s \
                   (41.0MB/s-41.0MB/s), io=9.77MiB (10.2MB), run=250-250msec\n";
@@ -163,7 +163,7 @@ fn jobs_of_a_group_share_its_bandwidth() {
     let rendered = parsed(&results, false);
     let share = |job: usize| rendered["jobs"][job]["read"]["bw_agg"].as_f64().unwrap();
     assert!((share(0) - 75.0).abs() < 1.0 && (share(1) - 25.0).abs() < 1.0, "{} {}", share(0), share(1));
-    let text = normal(&results, 4);
+    let text = normal(&results);
     assert!(text.contains("READ: bw=156MiB/s (164MB/s), 39.1MiB/s-117MiB/s (41.0MB/s-123MB/s)"), "{text}");
 }
 
@@ -177,7 +177,7 @@ fn all_directions_can_be_reported_as_one() {
         (&unified["mixed"]["total_ios"], unified.get("read"), unified.get("sync")),
         (&7500.into(), None, None)
     );
-    let text = normal(&results(vec![job.clone()]), 4);
+    let text = normal(&results(vec![job.clone()]));
     assert!(text.contains("  mixed: IOPS=30.0k") && text.contains("\n  MIXED: bw="), "{text}");
     let fields: Vec<String> =
         terse(&results(vec![job.clone()]), TerseVersion::V3).split(';').map(str::to_owned).collect();
@@ -194,7 +194,7 @@ fn what_is_switched_off_is_not_reported() {
     let reporting = &mut job.thread.reporting;
     (reporting.disable_clat, reporting.disable_lat) = (true, true);
     let results = results(vec![job]);
-    let text = normal(&results, 4);
+    let text = normal(&results);
     for absent in ["clat", " lat ("] {
         assert!(!text.contains(absent), "{absent} in {text}");
     }
@@ -240,7 +240,7 @@ fn errors_targets_and_steady_states_are_reported() {
         Some(SteadyResult { attained: true, criterion: 33.0, max_deviation: 5.0, slope: 0.0, window });
     let mut results = results(vec![job]);
     results.warnings = vec![Warning::Volatile { device: "tmpfs".into() }];
-    let text = normal(&results, 4);
+    let text = normal(&results);
     for line in [
         "err=28 (error=No space left on device): pid=1000: ",
         "issued rwts: total=5000,2500,0,0 short=2,0,0,0 dropped=0,0,0,0\n",
@@ -272,7 +272,7 @@ fn the_unit_of_bandwidth_is_the_one_that_fio_chooses() {
         for point in &mut job.phase.totals.series {
             point.bytes[OpKind::Read] = (bytes * point.seconds).round() as u64;
         }
-        let text = normal(&results(vec![job]), 4);
+        let text = normal(&results(vec![job]));
         text.lines()
             .find(|line| line.starts_with("   bw ("))
             .unwrap()
@@ -293,7 +293,7 @@ fn syncs_are_distinguished() {
     let sync = &rendered["jobs"][0]["sync"];
     assert_eq!((&sync["total_ios"], &sync["lat_ns"]["N"]), (&250.into(), &250.into()));
     assert!(sync["lat_ns"]["percentile"].is_object() && sync["lat_ns"]["bins"].is_object());
-    let text = normal(&results, 4);
+    let text = normal(&results);
     assert!(text.contains("  fsync/fdatasync/sync_file_range:\n    sync (usec): min="), "{text}");
     assert!(text.contains("issued rwts: total=0,2500,0,250 short=0,0,0,0"), "{text}");
 }
@@ -323,7 +323,7 @@ fn composed_disks_are_reported_with_their_parts() {
     let mut composed = disk("dm-0");
     composed.beneath = Some(disk("sda").counts);
     results.disks = vec![composed, disk("sda")];
-    let text = normal(&results, 4);
+    let text = normal(&results);
     let expected = "Disk stats (read/write):\n    dm-0: ios=16398/16511, sectors=131184/132088, merge=30/162, \
                     ticks=6853/819634, in_queue=826487, util=99.50%, aggrios=16398/16511, aggsectors=131184/132088, \
                     aggrmerge=30/162, aggrticks=6853/819634, aggrin_queue=826487, aggrutil=99.50%\n  sda: ios=";
@@ -335,7 +335,7 @@ fn composed_disks_are_reported_with_their_parts() {
 #[test]
 fn a_job_without_results_is_reported() {
     let results = results(vec![job("none", 0, &[])]);
-    let text = normal(&results, 4);
+    let text = normal(&results);
     assert!(text.contains("issued rwts: total=0,0,0,0") && !text.contains("IOPS"), "{text}");
     assert_eq!(parsed(&results, true)["jobs"][0]["read"]["runtime"], 0);
 }
@@ -344,9 +344,9 @@ fn a_job_without_results_is_reported() {
 fn several_formats_come_in_the_order_of_fio() {
     let results = results(vec![mixed()]);
     let formats = [Format::Normal, Format::JsonPlus, Format::Json, Format::Terse];
-    let all = output(&results, &formats, TerseVersion::V3, 4);
+    let all = output(&results, &formats, TerseVersion::V3);
     let places = ["3;fio-3.42-iolite;", "\n{\n", "\"bins\" : {", "\n}\n\nmixed: (groupid=0"];
     let found: Vec<usize> = places.iter().filter_map(|place| all.find(place)).collect();
     assert!(found.len() == places.len() && found.is_sorted(), "{found:?}");
-    assert_eq!(output(&results, &[Format::Json], TerseVersion::V3, 4), json(&results, false));
+    assert_eq!(output(&results, &[Format::Json], TerseVersion::V3), json(&results, false));
 }

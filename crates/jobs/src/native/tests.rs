@@ -100,6 +100,7 @@ fn target() -> impl Strategy<Value = Target> {
                     order,
                     open,
                     parts_anew,
+                    lock: if remove { FileLock::ReadWrite } else { FileLock::None },
                     overwrite,
                     lay_out,
                     reserve,
@@ -198,12 +199,14 @@ fn contents() -> impl Strategy<Value = Contents> {
     let fill = prop_oneof![
         Just(Fill::Zeros),
         prop::collection::vec(any::<u8>(), 0..4).prop_map(Fill::Pattern),
-        (any::<u8>(), prop::collection::vec(any::<u8>(), 0..4))
-            .prop_map(|(percent, pattern)| Fill::Compressible { percent, pattern }),
+        (any::<u8>(), prop::collection::vec(any::<u8>(), 0..4)).prop_map(|(percent, pattern)| {
+            Fill::Compressible { percent, pattern, chunk: Bytes(percent.into()) }
+        }),
     ];
     (fill, any::<u8>(), any::<bool>()).prop_map(|(fill, duplicate_percent, refill)| Contents {
         fill,
         duplicate_percent,
+        duplicates: if refill { Duplicates::Common(7) } else { Duplicates::Previous },
         refill,
         scramble: !refill,
         lifetime: refill.then_some(Lifetime::Short),
@@ -243,7 +246,7 @@ fn io() -> impl Strategy<Value = FileTask> {
             workers: number,
             direct: flag,
             seed: u64::from(number),
-            batch: Batch { submit: number, low: number, ..Batch::default() },
+            batch: Batch { submit: number, low: number, disjoint: flag, ..Batch::default() },
             block: Bytes(u64::from(number) % 3 * 4096),
             regions: if flag { Regions::Slices } else { Regions::Increment(Bytes(u64::from(number))) },
             concurrency: number,
@@ -294,6 +297,7 @@ fn io() -> impl Strategy<Value = FileTask> {
             watch: Watch { detail: flag, operations: !flag },
             start: Start { after, together: flag, delay: Nanos(number.into()) },
             durability: WriteDurability {
+                range: RangeSync { wait_before: false, ..RangeSync::ALL },
                 sync: flag.then_some(SyncRule { every: number, method: SyncMethod::FileRange }),
                 also: vec![SyncRule { every: number, method: SyncMethod::Fsync }],
                 end_sync: (!flag).then_some(SyncMethod::Fsync),

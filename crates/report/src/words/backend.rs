@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use iolite_model::{BackendKind, IoFlags, RingOptions, SyncMethod, SyncRule};
+use iolite_model::{BackendKind, IoFlags, RangeSync, RingOptions, SyncMethod, SyncRule};
 
 /// The call that makes data durable.
 pub(super) fn sync_call(method: SyncMethod) -> &'static str {
@@ -12,6 +12,14 @@ pub(super) fn sync_call(method: SyncMethod) -> &'static str {
         SyncMethod::FileRange => "sync_file_range",
         SyncMethod::FileSystem => "syncfs",
     }
+}
+
+/// What sync_file_range(2) does, unless it is all that it can.
+pub(super) fn range(range: RangeSync) -> Option<String> {
+    let RangeSync { wait_before, write, wait_after } = range;
+    let all = [(wait_before, "waits before"), (write, "writes"), (wait_after, "waits after")];
+    let said: Vec<&str> = all.into_iter().filter_map(|(on, text)| on.then_some(text)).collect();
+    (range != RangeSync::ALL).then(|| format!("sync_file_range {}", said.join(" and ")))
 }
 
 /// The options of a ring.
@@ -42,15 +50,19 @@ fn ring(options: RingOptions) -> Vec<Cow<'static, str>> {
 pub(super) fn backend(backend: BackendKind) -> String {
     let options: Vec<Cow<'_, str>> = match backend {
         BackendKind::IoUring(options) => ring(options),
-        BackendKind::Vectored(IoFlags { dsync, hipri, nowait, atomic, dontcache }) => {
-            let all = [
-                (dsync, "dsync"),
-                (hipri, "hipri"),
-                (nowait, "nowait"),
-                (atomic, "atomic"),
-                (dontcache, "dontcache"),
+        BackendKind::Vectored(IoFlags { dsync, hipri, hipri_percent, nowait, atomic, dontcache }) => {
+            let polled = match hipri_percent {
+                0 => "hipri".into(),
+                percent => format!("hipri for {percent} %").into(),
+            };
+            let all: [(bool, Cow<'static, str>); 5] = [
+                (dsync, "dsync".into()),
+                (hipri, polled),
+                (nowait, "nowait".into()),
+                (atomic, "atomic".into()),
+                (dontcache, "dontcache".into()),
             ];
-            all.into_iter().filter(|(set, _)| *set).map(|(_, name)| name.into()).collect()
+            all.into_iter().filter(|(set, _)| *set).map(|(_, name)| name).collect()
         }
         _ => Vec::new(),
     };

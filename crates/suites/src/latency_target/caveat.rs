@@ -22,7 +22,7 @@ fn not_of_device(result: &PhaseResult) -> Option<String> {
 
 /// Why the writes show nothing of the storage, where the page cache takes them and nothing waits until they are durable.
 fn into_memory(result: &PhaseResult, task: &FileTask) -> Option<String> {
-    let WriteDurability { sync, also: _, end_sync: _, open } = &task.durability;
+    let WriteDurability { sync, also: _, end_sync: _, open, range: _ } = &task.durability;
     if task.direct || sync.is_some() || open.is_some() {
         return None;
     }

@@ -89,7 +89,12 @@ pub(super) fn check(jumps: &Jumps, span: Bytes, block: Bytes, direct: bool) -> R
     let random = !jumps.to.is_sequential()
         && !matches!(
             jumps.to,
-            Access::ZoneCycle(_) | Access::Runs { .. } | Access::Jumps(_) | Access::Trace(_)
+            Access::ZoneCycle(_)
+                | Access::Runs { .. }
+                | Access::Jumps(_)
+                | Access::Precondition(_)
+                | Access::ByKind(_)
+                | Access::Trace(_)
         );
     WorkloadError::unless(
         random,

@@ -82,9 +82,11 @@ impl General {
 pub(super) const OPTIONS: &[General] = &[
     with("debug", "AREA[,AREA...]", "Trace these areas; `help` lists them", debug),
     flag("parse-only", "Parse and check the jobs without running them", |to, _| set(&mut to.parse_only)),
-    flag("merge-blktrace-only", "Not supported", |_, _| {
-        Err(OptionError::not_built("merging block traces is", "use blkparse to merge them"))
-    }),
+    flag(
+        "merge-blktrace-only",
+        "Write the merged traces (merge_blktrace_file) without running the jobs",
+        |to, _| set(&mut to.merge_only),
+    ),
     with("output", "FILE", "Write results to this file", |to, text| {
         put(&mut to.output, needed(text)?.into())
     }),

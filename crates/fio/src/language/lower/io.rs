@@ -8,7 +8,7 @@ use iolite_model::{
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::files::{can_fill, fills, lay_out, reserve};
-use crate::language::options::io::{Direction, access};
+use crate::language::options::io::{Direction, access, holds_cache};
 use crate::language::options::zones::{ZoneMode, zoned};
 use crate::language::options::{extents, sizes};
 use crate::language::thread::ThreadIndex;
@@ -29,6 +29,7 @@ pub(super) fn task(spec: &Spec, place: ThreadIndex) -> Result<FileTask> {
         BackendKind::Busy(_) => Vec::new(),
         _ => extents::extents(spec, place, sizes::smallest(spec, mix))?,
     };
+    holds_cache(spec, &access, FilesTarget::of(files.clone()).size())?;
     if fills(spec) && !mix.reads() {
         can_fill(&access, &files)?;
     }
@@ -153,6 +154,7 @@ fn target(spec: &Spec, backend: BackendKind, mix: Mix, files: Vec<NamedFile>) ->
     Ok(Target::Files(FilesTarget {
         order: if files.len() > 1 { order(spec) } else { FileOrder::default() },
         open: if files.len() > 1 { spec.files.open.unwrap_or(0) } else { 0 },
+        lock: spec.files.lock,
         parts_anew: if spec.files.remove_each && !spec.job.goes_on() { spec.job.loops } else { 0 },
         overwrite: Overwrite::Anything,
         lay_out: lay_out(spec, mix, &files),
@@ -170,9 +172,13 @@ fn order(spec: &Spec) -> FileOrder {
     }
 }
 
-/// Nothing is done that could be over: only time ends it.
+/// Nothing is done that could be over: only time ends it, or the end of a program.
 fn busy_stop(spec: &Spec) -> Result<iolite_model::Stop> {
     match spec.job.limit() {
+        // More than it does before it is ended: it does none.
+        None if spec.engine.name == "exec" => {
+            Ok(iolite_model::Stop { operations: Some(1 << 62), ..Default::default() })
+        }
         Some(runtime) => Ok(iolite_model::Stop { runtime: Some(runtime), ..Default::default() }),
         None => Err(OptionError::refused(
             "ioengine=cpuio does not end by itself, nor with other jobs here",

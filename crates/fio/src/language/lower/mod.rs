@@ -41,6 +41,9 @@ pub fn lower(spec: &Spec, place: ThreadIndex, settings: &[(String, String)]) -> 
         task,
         ..Thread::default()
     };
+    if spec.engine.name == "exec" {
+        thread.program = Some(spec.engine.exec.program(spec)?);
+    }
     let changes = &mut thread;
     spec.files.lower_thread(spec, place, changes);
     spec.job.lower(spec, place, changes)?;
@@ -69,7 +72,7 @@ pub fn lower(spec: &Spec, place: ThreadIndex, settings: &[(String, String)]) -> 
 
 /// What is kept of each operation follows from what is reported of the thread, and is said last.
 fn watch(thread: &mut Thread) {
-    let logs = !thread.logs.is_empty();
+    let logs = !thread.logs.is_empty() || thread.block_errors.is_some();
     let parts = !(thread.reporting.disable_slat && thread.reporting.disable_clat);
     if let JobTask::Metadata(task) = &mut thread.task {
         task.report_operations = logs;

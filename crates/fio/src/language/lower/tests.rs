@@ -7,10 +7,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use iolite_model::{
-    Access, Advice, BackendKind, BusyOptions, BusyWork, Bytes, Contents, FileOrder, FileTask, Fill, IoFlags,
-    JobTask, Jumps, LayOut, Lifetime, MetadataOperation, Mix, NamedFile, Nanos, OpKind, OpenSync, Overwrite,
-    PageCache, Reserve, RingOptions, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target, WeightedSize, Zone,
-    ZoneCycle, ZoneSize,
+    Access, Advice, BackendKind, BusyOptions, BusyWork, Bytes, Contents, Duplicates, FileOrder, FileTask,
+    Fill, IoFlags, JobTask, Jumps, LayOut, Lifetime, MetadataOperation, Mix, NamedFile, Nanos, OpKind,
+    OpenSync, Overwrite, PageCache, Reserve, RingOptions, SizeLaw, Sizes, Stop, SyncMethod, SyncRule, Target,
+    WeightedSize, Zone, ZoneCycle, ZoneSize,
 };
 
 use super::{lower, preparation};
@@ -76,13 +76,7 @@ fn a_job_without_settings_is_as_fios() {
         access: Access::Sequential,
         regions: iolite_model::Regions::Shared,
         block: Bytes(4096),
-        contents: Contents {
-            fill: Fill::Random,
-            duplicate_percent: 0,
-            refill: false,
-            scramble: true,
-            lifetime: None,
-        },
+        contents: Contents { fill: Fill::Random, refill: false, scramble: true, ..Contents::default() },
         errors: task.errors.clone(),
         interval: Nanos(500_000_000),
         stop: bytes(1 << 20),
@@ -181,10 +175,12 @@ fn contents() {
         scramble: fill == Fill::Random && duplicate_percent == 0 && !refill,
         fill,
         duplicate_percent,
+        duplicates: Duplicates::default(),
         refill,
         lifetime: None,
     };
-    let half = |pattern: &[u8]| Fill::Compressible { percent: 50, pattern: pattern.to_vec() };
+    let half =
+        |pattern: &[u8]| Fill::Compressible { percent: 50, pattern: pattern.to_vec(), chunk: Bytes(512) };
     for (settings, expected) in [
         (&[("refill_buffers", "1")][..], contents(Fill::Random, 0, true)),
         (&[("zero_buffers", "1"), ("refill_buffers", "1")], contents(Fill::Zeros, 0, false)),
@@ -199,9 +195,24 @@ fn contents() {
         ),
         (
             &[("buffer_compress_percentage", "100"), ("dedupe_percentage", "10")],
-            contents(Fill::Compressible { percent: 100, pattern: Vec::new() }, 0, false),
+            contents(Fill::Compressible { percent: 100, pattern: Vec::new(), chunk: Bytes(512) }, 0, false),
         ),
-        (&[("dedupe_percentage", "30")], contents(Fill::Random, 30, true)),
+        (
+            &[("dedupe_percentage", "30")],
+            Contents { duplicates: Duplicates::Previous, ..contents(Fill::Random, 30, true) },
+        ),
+        (
+            &[
+                ("dedupe_percentage", "30"),
+                ("dedupe_mode", "working_set"),
+                ("dedupe_working_set_percentage", "25"),
+            ],
+            Contents { duplicates: Duplicates::Set(64), ..contents(Fill::Random, 30, true) },
+        ),
+        (
+            &[("dedupe_percentage", "30"), ("dedupe_mode", "working_set"), ("dedupe_global", "1")],
+            Contents { duplicates: Duplicates::Common(12), ..contents(Fill::Random, 30, true) },
+        ),
         (&[("zero_buffers", "1"), ("dedupe_percentage", "30")], contents(Fill::Zeros, 0, false)),
     ] {
         assert_eq!(task(settings).unwrap().contents, expected, "{settings:?}");

@@ -1,6 +1,6 @@
 //! Buffers and contents.
 
-use iolite_model::{Contents, Fill, Lifetime};
+use iolite_model::{Bytes, Contents, Duplicates, FileTask, Fill, Lifetime};
 
 use super::entry::{opt, put};
 use super::verify::pattern;
@@ -29,8 +29,10 @@ pub struct Buffers {
     pub dedupe_percent: u8,
     /// Others are from a set rather than the one before.
     pub dedupe_from_set: bool,
-    /// Size of that set, in percent of what is written.
+    /// Size of that set, in percent of the size of the job.
     pub dedupe_set_percent: u8,
+    /// It is that of all jobs that say so.
+    pub dedupe_global: bool,
     /// Buffers are of huge pages (`mem=shmhuge` or `mmaphuge`).
     pub huge: bool,
     /// Size of a huge page, in bytes.
@@ -55,6 +57,7 @@ impl Default for Buffers {
             dedupe_percent: 0,
             dedupe_from_set: false,
             dedupe_set_percent: 5,
+            dedupe_global: false,
             huge: false,
             huge_page: 2 << 20,
             align: 0,
@@ -68,14 +71,38 @@ impl Buffers {
     /// Changes `thread` to what these settings say.
     pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result {
         if let Some(task) = thread.io() {
-            task.contents = self.contents();
+            task.contents = self.contents(task)?;
         }
         Ok(())
     }
 
-    fn contents(&self) -> Contents {
+    /// What duplicates repeat.
+    ///
+    /// # Errors
+    /// A working set has no size.
+    fn duplicates(&self, task: &FileTask) -> Result<Duplicates> {
+        match (self.dedupe_percent, self.dedupe_from_set) {
+            (0, _) => return Ok(Duplicates::default()),
+            (_, false) => return Ok(Duplicates::Previous),
+            (_, true) => {}
+        }
+        let size = task.target.size().0;
+        if size == 0 {
+            return Err(OptionError::refused("a working set is a part of the size", "specify size")
+                .at("dedupe_working_set_percentage"));
+        }
+        let bytes = u128::from(size) * u128::from(self.dedupe_set_percent) / 100;
+        let blocks = (bytes / u128::from(task.block.0.max(1))).max(1) as u64;
+        Ok(if self.dedupe_global { Duplicates::Common(blocks) } else { Duplicates::Set(blocks) })
+    }
+
+    fn contents(&self, task: &FileTask) -> Result<Contents> {
         let fill = match self.compress_percent {
-            Some(percent) => Fill::Compressible { percent, pattern: self.pattern.clone() },
+            Some(percent) => Fill::Compressible {
+                percent,
+                pattern: self.pattern.clone(),
+                chunk: Bytes(self.compress_chunk),
+            },
             None if !self.pattern.is_empty() => Fill::Pattern(self.pattern.clone()),
             None if self.zero => Fill::Zeros,
             None => Fill::Random,
@@ -87,7 +114,8 @@ impl Buffers {
         let implied = self.compress_percent.is_some() || duplicate_percent > 0;
         let refill = !all_equal && (self.refill || implied);
         let scramble = self.scramble && !refill && fill == Fill::Random && duplicate_percent == 0;
-        Contents { fill, duplicate_percent, refill, scramble, lifetime: self.lifetime }
+        let duplicates = if all_equal { Duplicates::default() } else { self.duplicates(task)? };
+        Ok(Contents { fill, duplicate_percent, duplicates, refill, scramble, lifetime: self.lifetime })
     }
 }
 
@@ -181,10 +209,11 @@ pub const OPTIONS: &[Opt] = &[
         "buffer_pattern",
         &[],
         Form::Special(
-            "0x and hexadecimal digits, text in double quotes, decimal numbers, one after the other",
+            "0x and hexadecimal digits, text in double quotes, the name of a file in single quotes, decimal numbers, one after the \
+             other",
         ),
         "",
-        "Writes these bytes repeatedly. Offsets (%o) and files as patterns are not supported.",
+        "Writes these bytes repeatedly.",
         |s, g| put(&mut s.buffers.pattern, g.text().and_then(pattern::parse)),
     ),
     opt(
@@ -202,8 +231,7 @@ pub const OPTIONS: &[Opt] = &[
         "512",
         "Size of the chunks that are partly random and partly compressible; 0 for the whole block.",
         |s, g| put(&mut s.buffers.compress_chunk, g.size().map(|size| size.0)),
-    )
-    .differs("it is always 4 KiB, the smallest unit of compressing storage"),
+    ),
     opt(
         "dedupe_percentage",
         &[],
@@ -211,9 +239,6 @@ pub const OPTIONS: &[Opt] = &[
         "0",
         "Percentage of writes with duplicate contents; none with verify, whose headers differ. Implies refill_buffers.",
         |s, g| put(&mut s.buffers.dedupe_percent, percent(g)),
-    )
-    .differs(
-        "in every dedupe_mode, duplicates repeat one of 16 blocks, which are the same for all jobs with the same seed",
     ),
     opt(
         "dedupe_mode",
@@ -222,8 +247,7 @@ pub const OPTIONS: &[Opt] = &[
         "repeat",
         "Whether the previous write or one of a working set is repeated.",
         |s, g| put(&mut s.buffers.dedupe_from_set, g.choice(&[("repeat", false), ("working_set", true)])),
-    )
-    .bounded("both modes repeat one of 16 blocks"),
+    ),
     opt(
         "dedupe_working_set_percentage",
         &[],
@@ -231,15 +255,14 @@ pub const OPTIONS: &[Opt] = &[
         "5",
         "Size of the working set of duplicates, in percent of the size of the job.",
         |s, g| put(&mut s.buffers.dedupe_set_percent, percent(g)),
-    )
-    .bounded("the set always has 16 blocks"),
+    ),
     opt(
         "dedupe_global",
         &[],
         Form::Flag,
         "0",
-        "Jobs share the working set of duplicates; jobs with the same seed always do here.",
-        |_, g| g.flag().map(drop),
+        "Jobs that say so share the working set of duplicates.",
+        |s, g| put(&mut s.buffers.dedupe_global, g.flag()),
     ),
     opt(
         "mem",

@@ -1,6 +1,7 @@
 //! Engines and engine options.
 
 mod elsewhere;
+mod exec;
 mod priority;
 
 use iolite_model::{BackendKind, BusyOptions, BusyWork, IoFlags, MetadataOperation, Nanos, RingOptions};
@@ -10,6 +11,7 @@ use crate::language::error::{OptionError, Result};
 use crate::language::options::option::{Form, Opt};
 use crate::language::value::{OptionValue, Unit};
 pub use elsewhere::OPTIONS as ELSEWHERE;
+pub use exec::Exec;
 pub use priority::{OPTIONS as PRIORITIES, Priorities, Share};
 
 /// Engines and engine options.
@@ -19,6 +21,8 @@ pub struct Engine {
     pub name: &'static str,
     /// Poll the device for completions.
     pub hipri: bool,
+    /// Percentage of the operations that poll.
+    pub hipri_percent: u8,
     /// A thread of the kernel submits.
     pub submit_polling: bool,
     /// Its CPU.
@@ -49,6 +53,8 @@ pub struct Engine {
     pub huge_mapping: bool,
     /// I/O priorities of operations.
     pub priorities: Priorities,
+    /// What ioengine=exec runs.
+    pub exec: Exec,
 }
 
 impl Default for Engine {
@@ -56,6 +62,7 @@ impl Default for Engine {
         Engine {
             name: "psync",
             hipri: false,
+            hipri_percent: 100,
             submit_polling: false,
             submit_polling_cpu: None,
             force_async: 0,
@@ -71,6 +78,7 @@ impl Default for Engine {
             exit_on_io_done: false,
             huge_mapping: false,
             priorities: Priorities::default(),
+            exec: Exec::default(),
         }
     }
 }
@@ -125,6 +133,7 @@ pub const ENGINES: &[Known] = &[
     io("splice", "splice between file and pipe"),
     io("null", "no I/O: measures the program itself"),
     io("cpuio", "generates CPU load"),
+    io("exec", "runs a program"),
     io("falloc", "fallocate"),
     io("ftruncate", "ftruncate to the offset of each write"),
     names("filecreate", MetadataOperation::Create, "makes files"),
@@ -166,7 +175,6 @@ pub const ENGINES: &[Known] = &[
     none("dev-dax", "persistent memory by PMDK", "use mmap on a file system mounted with DAX"),
     none("libpmem", "persistent memory by PMDK", "use mmap on a file system mounted with DAX"),
     none("libcufile", "GPUDirect storage", "use io_uring with direct=1"),
-    none("exec", "runs a program", "use exec_prerun=, or start the program separately"),
     none("external", "an engine from a file", "use io_uring, libaio or psync"),
     none("solarisaio", "Solaris", "use io_uring"),
     none("windowsaio", "Windows", "use io_uring"),
@@ -213,7 +221,8 @@ impl Engine {
             dontcache: self.uncached,
         };
         let flags = IoFlags {
-            hipri: self.hipri,
+            hipri: self.hipri && self.hipri_percent > 0,
+            hipri_percent: if self.hipri { self.hipri_percent % 100 } else { 0 },
             nowait: self.nowait,
             dontcache: self.uncached,
             ..IoFlags::default()
@@ -230,6 +239,10 @@ impl Engine {
             "null" => BackendKind::Null,
             "falloc" => BackendKind::Fallocate,
             "ftruncate" => BackendKind::Truncate,
+            // The program runs beside the task, which waits.
+            "exec" => {
+                BackendKind::Busy(BusyOptions { percent: 0, chunk: self.cpu_chunk, work: self.cpu_work })
+            }
             "cpuio" if self.cpu_load == 0 => {
                 return Err(OptionError::refused(
                     "ioengine=cpuio needs to know how busy",
@@ -271,8 +284,8 @@ fn non_vectored(given: &OptionValue<'_>) -> Result<i8> {
 
 fn stat_type(given: &OptionValue<'_>) -> Result {
     match given.text()? {
-        "stat" | "lstat" => Ok(()),
-        other => Err(OptionError::not_built(format!("`{other}` is"), "use stat or lstat")),
+        "stat" | "lstat" | "statx" => Ok(()),
+        other => Err(OptionError::unknown_word(other, ["stat", "lstat", "statx"])),
     }
 }
 
@@ -306,14 +319,10 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "hipri_percentage",
         &[],
-        Form::Integer { min: 100, max: 100 },
+        Form::Integer { min: 0, max: 100 },
         "100",
-        "Percentage of operations to poll for: always all of them here.",
-        |_, g| {
-            g.integer(100, 100)
-                .map(drop)
-                .map_err(|_| OptionError::not_built("anything but 100 is", "specify hipri alone"))
-        },
+        "Percentage of operations to poll for, with hipri.",
+        |s, g| put(&mut s.engine.hipri_percent, g.integer(0, 100).map(|percent| percent as u8)),
     )
     .of(&["pvsync2"]),
     opt("sqthread_poll", &[], Form::Flag, "0", "A kernel thread takes operations from the ring.", |s, g| {
@@ -433,10 +442,14 @@ pub const OPTIONS: &[Opt] = &[
     opt(
         "stat_type",
         &[],
-        Form::Choice(&["stat", "lstat"]),
+        Form::Choice(&["stat", "lstat", "statx"]),
         "stat",
-        "System call to read the attributes: fstatat(2) for both; none of the files is a link. statx is not supported.",
+        "System call to read the attributes: statx(2) for all of them, as with current C libraries; none of the files is a link.",
         |_, g| stat_type(g),
     )
     .of(&["filestat", "dirstat"]),
+    exec::OPTIONS[0],
+    exec::OPTIONS[1],
+    exec::OPTIONS[2],
+    exec::OPTIONS[3],
 ];

@@ -288,6 +288,7 @@ fn pass(task: &FileTask, file: &NamedFile) -> u64 {
         }
         (Access::Sequential | Access::Covering, None) => span / block * block,
         (Access::Random, None) => span,
+        (Access::Precondition(what), None) => what.writes(span / block).saturating_mul(block),
         (_, None) => span / block * block,
     }
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use iolite_model::{
-    Access, Advice, BackendKind, FileOrder, FileTask, LayOut, Mix, NamedFile, OpenSync, Reserve, SyncMethod,
-    SyncRule,
+    Access, Advice, BackendKind, FileLock, FileOrder, FileTask, LayOut, Mix, NamedFile, OpenSync, RangeSync,
+    Reserve, SyncMethod, SyncRule,
 };
 
 pub(crate) mod paths;
@@ -26,12 +26,16 @@ pub struct Files {
     pub names: Vec<String>,
     /// All files below this directory are taken too.
     pub below: Option<PathBuf>,
+    /// The first of all of these only.
+    pub limit: Option<u32>,
     /// What files that are not named are called.
     pub format: String,
     /// Number of files, where they are not named.
     pub number: u32,
     /// Number of files open at once; `None` for all.
     pub open: Option<u32>,
+    /// Whether operations of several threads on a file wait for each other.
+    pub lock: FileLock,
     /// Which one comes next.
     pub order: FileOrder,
     /// Work ends when there is no space left.
@@ -60,6 +64,8 @@ pub struct Files {
     pub fdatasync: u32,
     /// Writes between two sync_file_range; 0 for none.
     pub range_sync: u32,
+    /// What these do.
+    pub range: RangeSync,
     /// fsync at the end.
     pub end_sync: Option<SyncMethod>,
     /// fsync when a file is closed.
@@ -95,9 +101,11 @@ impl Default for Files {
             directories: Vec::new(),
             names: Vec::new(),
             below: None,
+            limit: None,
             format: "$jobname.$jobnum.$filenum".into(),
             number: 1,
             open: None,
+            lock: FileLock::None,
             order: FileOrder::RoundRobin(1),
             fill: false,
             create: true,
@@ -112,6 +120,7 @@ impl Default for Files {
             fsync: 0,
             fdatasync: 0,
             range_sync: 0,
+            range: RangeSync::ALL,
             end_sync: None,
             close_sync: false,
             reserve: Reserve::Allocate,
@@ -133,6 +142,7 @@ impl Files {
         let mut syncs = syncs(spec, task.mix);
         task.durability.sync = syncs.next();
         task.durability.also = syncs.collect();
+        task.durability.range = self.range;
         task.durability.end_sync =
             self.end_sync.or(self.close_sync.then_some(SyncMethod::Fsync)).filter(|_| task.mix.writes());
         task.durability.open = self.durable;
@@ -261,17 +271,28 @@ fn order(given: &OptionValue<'_>) -> Result<FileOrder> {
     }
 }
 
-/// `FLAGS:N`, of which only the number is kept.
-fn range_sync(given: &OptionValue<'_>) -> Result<u32> {
+/// `FLAGS:N`.
+fn range_sync(given: &OptionValue<'_>) -> Result<(RangeSync, u32)> {
     let text = given.text()?;
     let (flags, every) = text.split_once(':').ok_or_else(|| {
         OptionError::refused(format!("`{text}` has no number"), "write wait_before,write:8")
     })?;
+    let mut range = RangeSync { wait_before: false, write: false, wait_after: false };
     for flag in flags.split(',') {
-        given.part(flag).choice(&[("wait_before", ()), ("write", ()), ("wait_after", ())])?;
+        let part: fn(&mut RangeSync) -> &mut bool = given.part(flag).choice(RANGE)?;
+        *part(&mut range) = true;
     }
-    count(&given.part(every), 1, u32::MAX)
+    Ok((range, count(&given.part(every), 1, u32::MAX)?))
 }
+
+/// A flag of sync_file_range, and what it sets.
+type RangeFlag = (&'static str, fn(&mut RangeSync) -> &mut bool);
+
+const RANGE: &[RangeFlag] = &[
+    ("wait_before", |range| &mut range.wait_before),
+    ("write", |range| &mut range.write),
+    ("wait_after", |range| &mut range.wait_after),
+];
 
 const RESERVES: &[(&str, Reserve)] = &[
     ("native", Reserve::Allocate),
@@ -282,6 +303,9 @@ const RESERVES: &[(&str, Reserve)] = &[
     ("0", Reserve::None),
     ("1", Reserve::Allocate),
 ];
+
+const LOCKS: &[(&str, FileLock)] =
+    &[("none", FileLock::None), ("exclusive", FileLock::Exclusive), ("readwrite", FileLock::ReadWrite)];
 
 const SYNCS: &[(&str, Option<OpenSync>)] = &[
     ("none", None),
@@ -343,32 +367,36 @@ pub const OPTIONS: &[Opt] = &[
         &[],
         Form::Text,
         "",
-        "Adds all files below this directory, in the order of their names. Symbolic links are not followed.",
-        |s, g| put(&mut s.files.below, g.text().map(|text| Some(PathBuf::from(text)))),
+        "Adds all files below this directory, in the order of their names; with nrfiles after it, the first ones only. Symbolic links \
+         are not followed.",
+        |s, g| {
+            s.files.below = g.text().map(|text| Some(PathBuf::from(text)))?;
+            s.files.limit = None;
+            Ok(())
+        },
     )
-    .bounded("nrfiles is ignored with it: all files are used"),
+    .bounded("the order is that of the names, where fio has that of the directory"),
     opt(
         "lockfile",
         &[],
         Form::Choice(&["none", "exclusive", "readwrite"]),
         "none",
-        "Locks a file for each operation.",
-        |_, g| match g.text()? {
-            "none" => Ok(()),
-            "exclusive" | "readwrite" => {
-                Err(OptionError::not_built("it is", "remove it, operations on a file are not kept apart"))
-            }
-            other => Err(OptionError::unknown_word(other, ["none", "exclusive", "readwrite"])),
-        },
-    )
-    .bounded("exclusive and readwrite are rejected: operations on a file are not serialized"),
+        "Operations of several jobs on a file wait for each other: all (exclusive), or writes for all and reads for writes \
+         (readwrite). The wait is part of the latency.",
+        |s, g| put(&mut s.files.lock, g.choice(LOCKS)),
+    ),
     opt(
         "nrfiles",
         &["nr_files"],
         COUNT,
         "1",
         "Number of files of each clone, unless they are named.",
-        |s, g| put(&mut s.files.number, count(g, 0, u32::MAX).map(|number| number.max(1))),
+        |s, g| {
+            s.files.number = count(g, 0, u32::MAX)?.max(1);
+            // As fio does, which takes its number from opendir.
+            s.files.limit = s.files.below.is_some().then_some(s.files.number);
+            Ok(())
+        },
     ),
     opt("openfiles", &[], COUNT, "", "Number of files open at the same time.", |s, g| {
         put(&mut s.files.open, count(g, 0, u32::MAX).map(Some))
@@ -472,9 +500,11 @@ pub const OPTIONS: &[Opt] = &[
         Form::Special("some of wait_before, write, wait_after with commas, a colon, and a number of writes"),
         "",
         "Number of writes between calls of sync_file_range.",
-        |s, g| put(&mut s.files.range_sync, range_sync(g)),
-    )
-    .differs("wait_before, write and wait_after are always combined"),
+        |s, g| {
+            (s.files.range, s.files.range_sync) = range_sync(g)?;
+            Ok(())
+        },
+    ),
     opt("end_fsync", &[], Form::Flag, "0", "Calls fsync at the end of the job.", |s, g| {
         put(&mut s.files.end_sync, g.flag().map(|on| on.then_some(SyncMethod::Fsync)))
     }),

@@ -1,16 +1,19 @@
 //! Direction and order of the I/O.
 
 mod distribution;
+mod precondition;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use iolite_model::{Access, Bytes, Jumps, Mix, SizeLaw};
+use iolite_model::{Access, ByKind, Bytes, Jumps, Mix, SizeLaw};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 pub use self::distribution::{Distribution, Hot};
+pub use self::precondition::Preconditioning;
+pub(crate) use self::precondition::holds_cache;
 
-use super::entry::{missing, opt, put};
+use super::entry::{count, opt, put};
 use super::sizes::used;
 use super::zones;
 use crate::language::error::{OptionError, Result};
@@ -40,6 +43,10 @@ pub struct Io {
     pub no_map: bool,
     /// `random_generator=lfsr`: each offset once, with or without a map.
     pub lfsr: bool,
+    /// One pass of random writes after which a drive is in its steady state (`sprandom`).
+    pub precondition: bool,
+    /// How it does that.
+    pub preconditioning: Preconditioning,
     /// How random offsets are spread.
     pub distribution: [Distribution; 3],
     /// The same offsets in each run.
@@ -81,6 +88,8 @@ impl Default for Io {
             stride: Bytes(0),
             no_map: false,
             lfsr: false,
+            precondition: false,
+            preconditioning: Preconditioning::default(),
             distribution: [const { Distribution::Uniform }; 3],
             repeat: true,
             repeat_all: false,
@@ -130,6 +139,9 @@ pub(crate) fn access(spec: &Spec, mix: Mix) -> Result<Access> {
     if let Some(access) = zones::cycle(spec)? {
         return Ok(access);
     }
+    if spec.io.precondition {
+        return precondition::access(spec, mix);
+    }
     if spec.io.random { random(spec, mix) } else { sequential(spec, mix) }
 }
 
@@ -152,31 +164,42 @@ fn sequential(spec: &Spec, mix: Mix) -> Result<Access> {
 fn random(spec: &Spec, mix: Mix) -> Result<Access> {
     let directions = used(mix);
     let first = directions.first().copied().unwrap_or(0);
-    let distribution = &spec.io.distribution[first];
-    if directions.iter().any(|direction| spec.io.distribution[*direction] != *distribution) {
-        return Err(OptionError::not_built(
-            "one for reads and another for writes is",
-            "specify one, or two jobs",
+    let Io { distribution, random_percent, .. } = &spec.io;
+    let option = match () {
+        () if directions.iter().any(|other| distribution[*other] != distribution[first]) => {
+            "random_distribution"
+        }
+        () if directions.iter().any(|other| random_percent[*other] != random_percent[first]) => {
+            "percentage_random"
+        }
+        () => return random_of(spec, &directions),
+    };
+    match directions[..] {
+        [one, other] if mix != Mix::TrimThenWrite && has_one_size(spec, &directions) => {
+            let (reads, writes) = (random_of(spec, &[one])?, random_of(spec, &[other])?);
+            Ok(Access::ByKind(Box::new(ByKind { reads, writes })))
+        }
+        _ => Err(OptionError::refused(
+            "each direction can have its own in a mix of reads and writes of one block size",
+            "specify one for all, or two jobs",
         )
-        .at("random_distribution"));
+        .at(option)),
     }
-    let percent = spec.io.random_percent[first];
-    if directions.iter().any(|direction| spec.io.random_percent[*direction] != percent) {
-        return Err(OptionError::not_built(
-            "one for reads and another for writes is",
-            "specify one, or two jobs",
-        )
-        .at("percentage_random"));
-    }
+}
+
+/// The order of random operations in these directions, which are alike.
+fn random_of(spec: &Spec, directions: &[usize]) -> Result<Access> {
+    let first = directions.first().copied().unwrap_or(0);
+    let (distribution, percent) = (&spec.io.distribution[first], spec.io.random_percent[first]);
     if percent == 0 {
         return Ok(Access::Sequential);
     }
     let run = run(spec)?;
     if run > 1 && spec.io.identical {
-        return identical(spec, &directions, run);
+        return identical(spec, directions, run);
     }
     let jumps = percent < 100 || (run > 1 && (spec.io.stride.0 > 0 || distribution.access().is_some()));
-    if jumps && has_one_size(spec, &directions) {
+    if jumps && has_one_size(spec, directions) {
         if percent < 100 && run > 1 {
             return Err(OptionError::refused("it does not go with a number after rw", "remove one of them")
                 .at("percentage_random"));
@@ -188,10 +211,7 @@ fn random(spec: &Spec, mix: Mix) -> Result<Access> {
     let run = if percent < 100 { by_distance(percent)? } else { run };
     match distribution.access() {
         None if run > 1 => Ok(Access::Runs { blocks: run }),
-        None if (spec.io.no_map && !spec.io.lfsr)
-            || is_aligned(spec, &directions)
-            || spec.sizes.unaligned =>
-        {
+        None if (spec.io.no_map && !spec.io.lfsr) || is_aligned(spec, directions) || spec.sizes.unaligned => {
             Ok(Access::Random)
         }
         None => Ok(Access::Covering),
@@ -287,16 +307,6 @@ fn percent(given: &OptionValue<'_>) -> Result<u8> {
 
 const PERCENT: Form = Form::Integer { min: 0, max: 100 };
 
-/// Options of a way to precondition that is not supported.
-const fn sprandom(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(
-        name,
-        form,
-        help,
-        "precondition with rw=randwrite and loops=2 on the whole device, or `iolite pts`",
-    )
-}
-
 /// The options.
 pub const OPTIONS: &[Opt] = &[
     opt(
@@ -344,7 +354,7 @@ pub const OPTIONS: &[Opt] = &[
         },
     )
     .bounded(
-        "one percentage for all directions that a job has; with several block sizes only divisors of 100, at equal distances",
+        "with several block sizes one percentage for all directions, and only divisors of 100, at equal distances",
     ),
     opt(
         "norandommap",
@@ -367,15 +377,44 @@ pub const OPTIONS: &[Opt] = &[
     opt("num_range", &[], Form::Integer { min: 1, max: 1 }, "1", "Number of ranges of one trim.", |_, g| {
         g.integer(1, 1).map(drop)
     })
-    .bounded("only 1: several ranges need NVMe commands"),
-    sprandom("sprandom", Form::Flag, "Preconditions an SSD by one pass of random writes."),
-    sprandom("spr_op", Form::Text, "Overprovisioning assumed by sprandom."),
-    sprandom(
-        "spr_num_regions",
-        Form::Integer { min: 0, max: u32::MAX as i64 },
-        "Number of regions into which sprandom divides the device.",
+    .bounded(
+        "only 1: the system calls for trims take one range; commands with several are NVMe's, which ioengine=io_uring_cmd sends",
     ),
-    sprandom("spr_cs", Form::Size, "Device cache size assumed by sprandom."),
+    opt(
+        "sprandom",
+        &[],
+        Form::Flag,
+        "0",
+        "Preconditions a solid-state drive by one pass of random writes, which writes each block once and then as many again as \
+         the drive has memory for, so that invalid blocks are distributed as in the steady state. For rw=randwrite with one block \
+         size, on a whole drive that was erased before.",
+        |s, g| put(&mut s.io.precondition, g.flag()),
+    )
+    .bounded("how many blocks of a region are written again follows from a model of our own"),
+    opt(
+        "spr_op",
+        &[],
+        Form::Number { min: 0.0, max: 10.0 },
+        "0.15",
+        "Over-provisioning of the drive for sprandom: its memory beyond its capacity, divided by its capacity.",
+        |s, g| put(&mut s.io.preconditioning.over_provisioning, g.number(0.0, 10.0)),
+    ),
+    opt(
+        "spr_num_regions",
+        &[],
+        Form::Integer { min: 1, max: 1 << 20 },
+        "100",
+        "Number of regions into which sprandom divides the pass: the more, the more exact, and the less memory is needed.",
+        |s, g| put(&mut s.io.preconditioning.regions, count(g, 1, 1 << 20)),
+    ),
+    opt(
+        "spr_cs",
+        &[],
+        Form::Size,
+        "0",
+        "Cache of the drive for sprandom: with one, a region lies between a block and its being written again.",
+        |s, g| put(&mut s.io.preconditioning.cache, g.size()),
+    ),
     opt(
         "softrandommap",
         &[],

@@ -2,7 +2,7 @@
 
 use iolite_model::{Bytes, Nanos, Ramp};
 
-use super::entry::{count, missing, opt, put, text};
+use super::entry::{count, opt, put, text};
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::option::{Form, Opt};
@@ -291,5 +291,17 @@ pub const OPTIONS: &[Opt] = &[
         |s, g| put(&mut s.job.ramp_size, g.size()),
     )
     .differs("each clone has its own amount, also with group_reporting, where fio counts the whole group's"),
-    missing("profile", Form::Text, "Built-in test.", "write its jobs to a job file"),
+    opt(
+        "profile",
+        &[],
+        Form::Text,
+        "",
+        "Built-in test, on the command line: tiobench, whose options size (in MiB), block (in bytes), numruns, dir and threads may \
+         follow it: sequential and random writes, then reads, of four files.",
+        |_, _| Err(OptionError::refused("it is an option of the command line", "write fio --profile=tiobench")),
+    )
+    .bounded(
+        "the options of the profile take effect, which fio 3.33 reads and leaves unused; act, at which fio 3.33 ends with a buffer \
+         overflow, is rejected",
+    ),
 ];

@@ -2,7 +2,7 @@
 
 mod logs;
 
-use iolite_model::{JobTask, Nanos};
+use iolite_model::{Bytes, FileTask, JobTask, Mix, Nanos, SizeLaw};
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
@@ -33,12 +33,16 @@ pub struct Logging {
     pub disable_lat: bool,
     /// `gtod_reduce`.
     pub fewer_stamps: bool,
+    /// `block_error_percentiles`.
+    pub block_errors: bool,
     /// `disk_util`.
     pub disks: bool,
     /// `kb_base`: what a `k` stands for, 1024 or 1000.
     pub kb_base: u64,
     /// `unit_base`: 8, 1, or 0 for either.
     pub unit_base: u8,
+    /// `significant_figures`.
+    pub significant: u32,
     /// `write_bw_log`.
     pub bw_log: Option<String>,
     /// `write_iops_log`.
@@ -98,9 +102,11 @@ impl Default for Logging {
             disable_clat: false,
             disable_lat: false,
             fewer_stamps: false,
+            block_errors: false,
             disks: true,
             kb_base: 1024,
             unit_base: 0,
+            significant: 4,
             bw_log: None,
             iops_log: None,
             lat_log: None,
@@ -129,6 +135,10 @@ impl Logging {
     /// Changes `thread` to what these settings say; its name and steady state are set before.
     pub(crate) fn lower(&self, _spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result {
         self.report(thread);
+        thread.block_errors = match &thread.task {
+            JobTask::Io(task) if self.block_errors && task.mix.trims() => Some(trimmed_block(task)),
+            _ => None,
+        };
         thread.logs = logs::logs(self, place, thread);
         let interval = logs::interval(self, thread);
         match &mut thread.task {
@@ -154,6 +164,19 @@ impl Logging {
         reporting.job_start = self.job_start;
         reporting.kb_base = self.kb_base;
         reporting.unit_base = self.unit_base;
+        reporting.significant = self.significant;
+    }
+}
+
+/// The size of a trim, the smallest of several.
+fn trimmed_block(task: &FileTask) -> Bytes {
+    let Some(sizes) = &task.sizes else { return task.block };
+    // A trim before a write is as long as the write.
+    let law = if task.mix == Mix::TrimThenWrite { &sizes.writes } else { &sizes.trims };
+    match law {
+        SizeLaw::Fixed(size) => *size,
+        SizeLaw::Range { min, .. } => *min,
+        SizeLaw::Split(sizes) => sizes.iter().map(|size| size.size).min().unwrap_or(task.block),
     }
 }
 
@@ -268,8 +291,7 @@ pub const OPTIONS: &[Opt] = &[
         form: Form::Integer { min: 1, max: 10 },
         default: "4",
         help: "Digits of the figures in the normal output.",
-        support: Support::Bounded("four always; JSON has all digits"),
-        set: |_, given| given.integer(1, 10).map(|_| ()),
+        set: |spec, given| given.integer(1, 10).map(|digits| spec.logging.significant = digits as u32),
         ..Opt::PLAIN
     },
     flag("disk_util", "1", "Reports the counters of the underlying devices.", |spec, given| {
@@ -515,8 +537,12 @@ pub const OPTIONS: &[Opt] = &[
         name: "block_error_percentiles",
         form: Form::Flag,
         default: "0",
-        help: "Counts for each block the trims until it failed, and with which error.",
-        support: Support::Missing("errors are reported by kind and class, with the first offsets: remove it"),
+        help: "Counts the trims of each block, in units of a trim, and reports their percentiles and whether its last trim or write \
+               failed.",
+        support: Support::Bounded(
+            "fio 3.33 ends with a failed assertion (block_state_category) if there is more than one block",
+        ),
+        set: |spec, given| given.flag().map(|on| spec.logging.block_errors = on),
         ..Opt::PLAIN
     },
 ];

@@ -167,7 +167,7 @@ mod tests {
 
     /// Those that take any text at all, or are never set.
     fn refuses_nothing(option: &Opt) -> bool {
-        let paths = ["filename", "directory"].contains(&option.name);
+        let paths = ["filename", "directory", "profile"].contains(&option.name);
         paths || option.form == Form::Text || matches!(option.support, Support::Missing(_))
     }
 

@@ -1,7 +1,9 @@
 //! Traces and replay.
 
+mod blktrace;
 mod iolog;
 
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,7 +20,7 @@ use crate::language::options::io::{Direction, Io};
 use crate::language::options::option::{Form, Opt, Support};
 use crate::language::options::{files, sizes};
 use crate::language::thread::{Log, LogKind, LogValue, Thread, ThreadIndex};
-use crate::language::value::Amount;
+use crate::language::value::{Amount, OptionValue};
 
 /// Traces and replay.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +41,14 @@ pub struct Trace {
     pub scale: u64,
     /// `replay_skip`: what is left out.
     pub skip: Skip,
+    /// `merge_blktrace_file`: the file that the traces are merged into.
+    pub merge: Option<PathBuf>,
+    /// `merge_blktrace_scalars`: time of each trace in percent of the original.
+    pub scalars: Vec<f64>,
+    /// `merge_blktrace_iters`: number of times that each trace is repeated.
+    pub iterations: Vec<u64>,
+    /// What is to be in the file of `merge`.
+    pub(crate) merged: Option<Merged>,
     /// What the files of `read` say, with all that is changed about it.
     replays: Vec<Arc<Replay>>,
 }
@@ -54,6 +64,15 @@ pub struct Skip {
     pub trims: bool,
     /// Syncs of either kind.
     pub syncs: bool,
+}
+
+/// A file of merged traces that is still to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// Where.
+    pub path: PathBuf,
+    /// What is in it.
+    pub contents: Arc<[u8]>,
 }
 
 /// What is to be repeated.
@@ -77,6 +96,10 @@ impl Default for Trace {
             align: 0,
             scale: 1,
             skip: Skip::default(),
+            merge: None,
+            scalars: Vec::new(),
+            iterations: Vec::new(),
+            merged: None,
             replays: Vec::new(),
         }
     }
@@ -91,14 +114,67 @@ impl Trace {
         if self.read.is_empty() {
             return Ok(None);
         }
+        let device = |major, minor| self.device(context, major, minor);
+        if let Some(path) = &self.merge {
+            let events = self.merged_events(context)?;
+            let contents = blktrace::encoded(&events).into();
+            let replay = Arc::new(self.replay(blktrace::iolog(&events, &device)?)?);
+            let merged = Some(Merged { path: path.clone(), contents });
+            return Ok(Some(Trace { replays: vec![replay], merged, ..self.clone() }));
+        }
         let load = |name: &String| {
-            let failed = |error: OptionError| error.at(format!("the trace `{name}`"));
-            let file = (context.open_trace)(Path::new(name));
-            let file = file.map_err(|source| failed(OptionError::unreadable("it", source)))?;
-            iolog::read(file).and_then(|found| self.replay(found)).map(Arc::new).map_err(failed)
+            let repeated = |file| read(file, &device).and_then(|found| self.replay(found)).map(Arc::new);
+            opened(context, name).and_then(repeated).map_err(|error| of_trace(name, error))
         };
         let replays = self.read.iter().map(load).collect::<Result<_, _>>()?;
         Ok(Some(Trace { replays, ..self.clone() }))
+    }
+
+    /// The operations of all traces as one.
+    fn merged_events(&self, context: &HostContext<'_>) -> Result<Vec<blktrace::Event>> {
+        let traces = self.read.len();
+        let given =
+            [("merge_blktrace_scalars", self.scalars.len()), ("merge_blktrace_iters", self.iterations.len())];
+        for (name, numbers) in given {
+            if numbers > 0 && numbers != traces {
+                let what = format!("it has {numbers} numbers for {traces} traces of read_iolog");
+                return Err(OptionError::refused(what, "specify one for each").at(name));
+            }
+        }
+        let load = |(index, name): (usize, &String)| {
+            let percent = self.scalars.get(index).copied().unwrap_or(100.0);
+            let iterations = self.iterations.get(index).copied().unwrap_or(1);
+            let merging = blktrace::Merging { percent, iterations };
+            let read = |mut file| {
+                let start = blktrace::start(&mut file)?;
+                let order = blktrace::byte_order(start.get_ref()).ok_or_else(|| {
+                    OptionError::refused(
+                        "it is no binary trace, and only these are merged",
+                        "write it with `blkparse DEVICE -o /dev/null -d FILE`",
+                    )
+                })?;
+                Ok((blktrace::read(start.chain(file), order)?, merging))
+            };
+            opened(context, name).and_then(read).map_err(|error| of_trace(name, error))
+        };
+        let traces = self.read.iter().enumerate().map(load).collect::<Result<Vec<_>>>()?;
+        blktrace::merge(&traces)
+    }
+
+    /// The path of a device of a binary trace.
+    fn device(&self, context: &HostContext<'_>, major: u32, minor: u32) -> Result<String> {
+        if let Some(path) = &self.redirect {
+            return Ok(path.clone());
+        }
+        let facts = (context.read_file)(Path::new(&format!("/sys/dev/block/{major}:{minor}/uevent")));
+        let facts = facts.map(|facts| String::from_utf8_lossy(&facts).into_owned()).unwrap_or_default();
+        let name = facts.lines().find_map(|line| line.strip_prefix("DEVNAME="));
+        name.map(|name| format!("/dev/{name}")).ok_or_else(|| {
+            OptionError::refused(
+                format!("its device {major}:{minor} does not exist on this system"),
+                "name another one with replay_redirect=/dev/NAME",
+            )
+        })
     }
 
     /// What is repeated of a trace.
@@ -282,6 +358,31 @@ impl Skip {
     }
 }
 
+fn opened(context: &HostContext<'_>, name: &str) -> Result<Box<dyn BufRead>> {
+    (context.open_trace)(Path::new(name)).map_err(|source| OptionError::unreadable("it", source))
+}
+
+/// Reads a trace, of fio or of blktrace.
+///
+/// # Errors
+/// It can't be read, or is none.
+fn read(mut from: impl BufRead, device: blktrace::DevicePath<'_>) -> Result<iolog::Iolog> {
+    let start = blktrace::start(&mut from)?;
+    match blktrace::byte_order(start.get_ref()) {
+        Some(order) => blktrace::iolog(&blktrace::read(start.chain(from), order)?, device),
+        None => iolog::read(start.chain(from)),
+    }
+}
+
+fn of_trace(name: &str, error: OptionError) -> OptionError {
+    error.at(format!("the trace `{name}`"))
+}
+
+/// What each part of a list with colons between them says.
+fn each<T>(given: &OptionValue<'_>, one: impl Fn(OptionValue<'_>) -> Result<T>) -> Result<Vec<T>> {
+    given.text()?.split(':').map(|part| one(given.part(part))).collect()
+}
+
 /// The log that is a trace of what a thread does.
 fn written(path: &Path, thread: &mut Thread) -> Result<Log> {
     let Some(task) = thread.io() else {
@@ -311,9 +412,6 @@ fn written(path: &Path, thread: &mut Thread) -> Result<Log> {
     })
 }
 
-const NO_MERGE: Support =
-    Support::Missing("blktrace's traces are not read: specify read_iolog one of write_iolog's");
-
 /// The options.
 pub const OPTIONS: &[Opt] = &[
     Opt {
@@ -329,13 +427,13 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "read_iolog",
-        help: "Repeats the operations of a trace that write_iolog has written: its files, places, sizes, syncs and times count, \
-         and rw, bs, size and the like do not. Clones take turns at several names with colons between them; - is standard \
-               input.",
+        help: "Repeats the operations of a trace that write_iolog has written, or of a binary trace (`blkparse DEVICE -o /dev/null \
+               -d FILE`): its files, places, sizes, syncs and times count, and rw, bs, size and the like do not. Clones take turns \
+               at several names with colons between them; - is standard input.",
         support: Support::Differs(
             "each operation is due at its time, also while earlier ones are on their way, and response times count from then; \
              the trace is done once, whatever loops and time_based say; files that are missing are made as for any job; versions \
-             2 and 3 of fio's format, up to 16777216 operations, and no binary traces of blktrace",
+             2 and 3 of fio's format and binary traces, up to 16777216 operations",
         ),
         set: |spec, given| {
             let names = if given.text()? == "-" { vec!["-".to_owned()] } else { files::names(given)? };
@@ -407,22 +505,33 @@ pub const OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "merge_blktrace_file",
-        help: "Merges the traces of read_iolog into this one and repeats it.",
-        support: NO_MERGE,
+        help: "Merges the binary traces of read_iolog into this file, in the order of their times, and repeats it.",
+        support: Support::Bounded(
+            "the file has the operations alone, without other events of the traces; fio 3.33 merges nothing (iolog short read)",
+        ),
+        set: |spec, given| given.text().map(|path| spec.trace.merge = Some(PathBuf::from(path))),
         ..Opt::PLAIN
     },
     Opt {
         name: "merge_blktrace_scalars",
         form: Form::Special("numbers with colons between them"),
-        help: "Time of each merged trace in percent of the original.",
-        support: NO_MERGE,
+        help: "Time of the events of each merged trace in percent of the original.",
+        set: |spec, given| {
+            let scalars = each(given, |part| part.number(0.0, 1e9))?;
+            spec.trace.scalars = scalars;
+            Ok(())
+        },
         ..Opt::PLAIN
     },
     Opt {
         name: "merge_blktrace_iters",
         form: Form::Special("numbers with colons between them"),
-        help: "How often each merged trace is repeated.",
-        support: NO_MERGE,
+        help: "Number of times that each merged trace is repeated.",
+        set: |spec, given| {
+            let iterations = each(given, |part| part.integer(1, i64::MAX))?;
+            spec.trace.iterations = iterations.into_iter().map(i64::unsigned_abs).collect();
+            Ok(())
+        },
         ..Opt::PLAIN
     },
 ];

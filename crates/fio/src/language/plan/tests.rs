@@ -253,10 +253,7 @@ fn differences_are_reported_where_they_matter() {
             .map(|note| note.split(": ").next().unwrap().to_owned())
             .collect::<Vec<_>>()
     };
-    assert_eq!(
-        notes("write_barrier=2\nbuffer_compress_chunk=1k\n"),
-        ["write_barrier", "buffer_compress_chunk"]
-    );
+    assert_eq!(notes("write_barrier=2\natomic=1\n"), ["write_barrier", "atomic"]);
     // At its default an option asks for nothing; the last value counts.
     assert_eq!(notes("write_barrier=0\nscramble_buffers=1\ndedupe_percentage=0\n"), [""; 0]);
     assert_eq!(notes("write_barrier=1\nwrite_barrier=0\n"), [""; 0]);

@@ -164,7 +164,7 @@ fn text_has_the_lines_of_fio() {
         ["--name=both", "--rw=randrw", "--description=said", "--lat_percentiles=1", "--output-format=normal"];
     let Some(theirs) = fio(&arguments) else { return };
     let from = theirs.find("\nboth: (groupid").unwrap();
-    let ours = normal(&without_disks(vec![job.clone()]), 4);
+    let ours = normal(&without_disks(vec![job.clone()]));
     assert_eq!(skeleton(&ours), skeleton(&theirs[from..]));
     // What is said before the run, to the letter but for the version.
     let mut task = match job.phase.info.task.clone() {

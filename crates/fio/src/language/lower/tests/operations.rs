@@ -36,6 +36,26 @@ fn directions_and_orders() {
         (&[("rw", "randread"), ("percentage_random", "0")], Mix::Read, Access::Sequential),
         (&[("rw", "randread"), ("percentage_random", "25")], Mix::Read, jumps(25)),
         (&[("rw", "randread"), ("percentage_random", "30,7")], Mix::Read, jumps(30)),
+        (
+            &[("rw", "randrw"), ("percentage_random", "0,7")],
+            Mix::ReadPercent(50),
+            Access::ByKind(Box::new(iolite_model::ByKind { reads: Access::Sequential, writes: jumps(7) })),
+        ),
+        (
+            &[
+                ("rw", "randwrite"),
+                ("sprandom", "1"),
+                ("spr_op", "0.07"),
+                ("spr_num_regions", "4"),
+                ("spr_cs", "1k"),
+            ],
+            Mix::Write,
+            Access::Precondition(iolite_model::Precondition {
+                over_provisioning: 0.07,
+                regions: 4,
+                delayed: true,
+            }),
+        ),
         (&[("rw", "randread"), ("percentage_random", "25"), ("bsrange", "4k-8k")], Mix::Read, runs(4)),
         (
             &[("rw", "randread:4"), ("random_sequence_stride", "16k"), ("random_distribution", "zipf:1.2")],

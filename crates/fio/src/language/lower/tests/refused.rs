@@ -16,8 +16,12 @@ fn what_does_not_go_together_is_refused() {
         (&[("rw", "randread:-8")], "operations in a row"),
         (&[("rw", "randread"), ("percentage_random", "30"), ("bsrange", "4k-8k")], "divides 100"),
         (&[("rw", "randread:4"), ("percentage_random", "50")], "remove one of them"),
-        (&[("rw", "randrw"), ("percentage_random", "50,20")], "two jobs"),
-        (&[("rw", "randrw"), ("random_distribution", "zoned:100/10,100/20")], "two jobs"),
+        (&[("rw", "randrw"), ("percentage_random", "50,20"), ("bs", "4k,8k")], "two jobs"),
+        (&[("rw", "randrw"), ("random_distribution", "zoned:100/10,100/20"), ("bs", "4k,8k")], "two jobs"),
+        (&[("rw", "randrw"), ("sprandom", "1")], "rw=randwrite"),
+        (&[("rw", "randwrite"), ("sprandom", "1"), ("norandommap", "1")], "its own order"),
+        (&[("rw", "randwrite"), ("sprandom", "1"), ("bsrange", "4k-8k")], "one size"),
+        (&[("rw", "randwrite"), ("sprandom", "1"), ("size", "100m"), ("spr_cs", "2m")], "spr_num_regions=57"),
         (&[("rw", "randread:4"), ("random_distribution", "zipf"), ("bsrange", "4k-8k")], "one block size"),
         (&[("zonesize", "8k")], "zonemode=strided"),
         (&[("zonemode", "strided")], "zonesize"),
@@ -73,8 +77,8 @@ fn values_that_mean_nothing_are_refused() {
         ("fallocate", "2", "none of"),
         ("numjobs", "0", "range"),
         ("startdelay", "1-x", "x"),
-        ("stat_type", "statx", "stat"),
-        ("hipri_percentage", "50", "hipri"),
+        ("stat_type", "fstat", "none of"),
+        ("hipri_percentage", "101", "range"),
     ] {
         let error = spec(&[(name, value)]).unwrap_err().to_string();
         assert!(error.contains(part), "{name}={value}: {error}");

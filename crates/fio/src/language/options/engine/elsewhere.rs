@@ -78,16 +78,6 @@ const fn gpu(name: &'static str, form: Form, help: &'static str) -> Opt {
         .of(&["libcufile"])
 }
 
-const fn exec(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(
-        name,
-        form,
-        help,
-        "programs started by a job are not supported: use exec_prerun=, or start the program separately",
-    )
-    .of(&["exec"])
-}
-
 const fn xnvme(name: &'static str, form: Form, help: &'static str) -> Opt {
     missing(name, form, help, "xNVMe is not supported: use io_uring on the block device").of(&["xnvme"])
 }
@@ -197,10 +187,6 @@ pub const OPTIONS: &[Opt] = &[
     gpu("gpu_dev_ids", Form::Text, "Graphics cards."),
     gpu("gpu_dev_id", Form::Text, "A graphics card."),
     gpu("cuda_io", Form::Text, "Path of the data."),
-    exec("program", Form::Text, "The program."),
-    exec("arguments", Form::Text, "Its arguments."),
-    exec("grace_time", WHOLE, "Time between SIGTERM and SIGKILL."),
-    exec("std_redirect", Form::Flag, "Its output goes to files."),
     xnvme("xnvme_async", Form::Text, "Asynchronous interface."),
     xnvme("xnvme_sync", Form::Text, "Synchronous interface."),
     xnvme("xnvme_admin", Form::Text, "Interface for administration."),

@@ -30,6 +30,7 @@ pub(crate) fn paths(spec: &Spec, place: ThreadIndex) -> Result<Vec<PathBuf>> {
         if let Some(directory) = &files.below {
             below(directory, &mut paths)?;
         }
+        paths.truncate(files.limit.unwrap_or(u32::MAX) as usize);
         return Ok(paths);
     }
     if files.number > MAX_FILES {
