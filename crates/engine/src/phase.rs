@@ -170,8 +170,10 @@ impl UseBackend for Measuring<'_> {
     fn with<B: Backend + 'static>(self, backend: B) -> Self::Result {
         let Measuring { phase, files, plan, start } = self;
         if phase.lock() != FileLock::None || phase.is_disjoint(plan.depth) {
-            let boxing = Boxing { phase, files: files.clone(), worker: start.worker(), depth: 1 };
-            return phase.measure_apart(boxing.with(backend), files, plan, start);
+            let (depth, worker) = (plan.depth, start.worker());
+            let inner = Boxing { phase, files: files.clone(), worker, depth }.with(backend);
+            let locking = Locking::new(inner, files, phase.lock(), depth);
+            return phase.measure(locking.map_err(|source| phase.no_backend(source))?, plan, start);
         }
         match phase.invalidating(files, start.worker()) {
             None => phase.measure(backend, plan, start),
@@ -466,25 +468,6 @@ impl Phase {
     /// Whether operations wait for others of the worker that overlap them.
     fn is_disjoint(&self, depth: u32) -> bool {
         self.task.batch.disjoint && depth > 1
-    }
-
-    /// Measures on a back end whose operations are kept apart from others as the task says.
-    fn measure_apart(
-        &self,
-        inner: Box<dyn Backend>,
-        files: Files,
-        plan: Plan,
-        start: WorkerStart,
-    ) -> Result<Finished, EngineError> {
-        let depth = plan.depth;
-        let kind = self.lock();
-        if kind == FileLock::None {
-            return self.measure(Serializing::new(inner, depth), plan, start);
-        }
-        let inner: Box<dyn Backend> =
-            if self.is_disjoint(depth) { Box::new(Serializing::new(inner, depth)) } else { inner };
-        let locking = Locking::new(inner, files, kind, depth).map_err(|source| self.no_backend(source))?;
-        self.measure(locking, plan, start)
     }
 
     fn map_usage(&self) -> mapping::Use {

@@ -191,6 +191,7 @@ impl Locking {
         let mut needed = std::mem::take(&mut self.slots[op.slot as usize]);
         needed.clear();
         match op.io {
+            _ if self.kind == FileLock::None => {}
             IoOp::Sync(SyncMethod::FileSystem) => needed.extend(0..self.held.len()),
             IoOp::Sync(_) if !self.files.is_in_one(op.offset, op.length) => needed.extend(0..self.held.len()),
             _ => needed.push(self.positions[self.files.locate(op.offset).0 as usize]),
