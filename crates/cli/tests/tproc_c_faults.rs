@@ -198,11 +198,6 @@ fn what_a_server_refuses_a_run_has_its_remedy() {
             "GRANT ALL ON ALL TABLES IN SCHEMA iolite_tproc_c TO weak",
         ]);
         produced(ErrorCause::PgConnections, &as_weak("ALTER ROLE weak CONNECTION LIMIT 4"));
-        // As on a hot standby.
-        subject.psql(&["ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()"]);
-        let read_only = subject.output(&run);
-        assert_eq!(read_only.status.code(), Some(1), "{}", printed(&read_only));
-        produced(ErrorCause::PgReadOnly, &printed(&read_only));
     }
     if let Some(subject) = Subject::server("mariadb") {
         subject.build();
