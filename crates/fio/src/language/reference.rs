@@ -122,6 +122,26 @@ const DIFFERENCES: &[(&str, &str)] = &[
          available completions are reaped; the resulting batch sizes are reported with the results.",
     ),
     (
+        "Values that mean nothing are refused.",
+        "fio goes on with `iodepth=-1`, `--eta=bogus`, `bs=4k-64k` and `bssplit=4k/bogus`; here the value is named, and nothing \
+         begins.",
+    ),
+    (
+        "Jobs that cannot do their work are refused before any job begins.",
+        "Then there is no JSON output. So it is with clones that verify one file that each of them writes (fio warns), a file that is \
+         missing with `allow_file_create=0` or got no space with `fill_device`, and an `opendir` without files (fio does nothing \
+         and has exit code 0). An `exec_prerun` that fails ends the run before files are laid out.",
+    ),
+    (
+        "Reads of wrong data are errors, not I/O.",
+        "fio counts a read whose verification fails as I/O, with its latency.",
+    ),
+    (
+        "The amount with skewed orders of files is that of `size`.",
+        "With `file_service_type` `zipf`, `pareto` or `normal`, `loops` and a size that is no multiple of the block size, fio ends \
+         one block earlier.",
+    ),
+    (
         "Messages never mix with results.",
         "Standard output contains only the results, and standard error is empty unless there is a problem.",
     ),
