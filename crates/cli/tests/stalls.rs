@@ -72,7 +72,7 @@ fn what_another_user_cannot_see_is_stated() {
     fs::create_dir(&own).unwrap();
     std::os::unix::fs::chown(&own, Some(65_534), Some(65_534)).unwrap();
     let job = directory.path().join("job.toml");
-    let text = "[[tasks]]\n[tasks.io]\nname = 'writes'\ntarget.file = { name = 'data', size = '4MiB', create = true }\nmix = 'write'\nblock = '4KiB'\n\
+    let text = "[[tasks]]\n[tasks.io]\nname = 'writes'\ntarget.file = { name = 'data', size = '4MiB', create = true }\nbackend = 'sync'\nmix = 'write'\nblock = '4KiB'\n\
                 stop.operations = 2000\n";
     fs::write(&job, text).unwrap();
     let as_nobody = |arguments: &[&str]| {
