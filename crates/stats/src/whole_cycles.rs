@@ -87,7 +87,7 @@ mod tests {
         }
         recorder.close(80 * SECOND);
         recorder.finish().iter().for_each(|left| collector.absorb(0, left));
-        collector.finish(0, 80 * SECOND).2
+        collector.finish(10 * SECOND, 80 * SECOND).2
     }
 
     fn cycles(starts: &[u64]) -> CheckpointCycles {
