@@ -212,7 +212,8 @@ mod tests {
     #[test]
     fn lines_outside_of_utf_8_are_ascii() {
         let mut out = Ascii(Vec::new());
-        writeln!(out, "random read: {} IOPS, mean {}", 7, "41.2 µs").unwrap();
+        let (iops, mean) = (7, "41.2 µs");
+        writeln!(out, "random read: {iops} IOPS, mean {mean}").unwrap();
         assert_eq!(String::from_utf8(out.0).unwrap(), "random read: 7 IOPS, mean 41.2 us\n");
     }
 
