@@ -197,7 +197,7 @@ fn read_ahead_needs_root_and_a_device() {
     match output {
         Ok(output) => {
             assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-            assert!(stderr(&output).contains("requires root"), "{}", stderr(&output));
+            assert!(stderr(&output).contains("only root may change it"), "{}", stderr(&output));
         }
         // The program lies where only root may look.
         Err(error) => eprintln!("skipped in part: {error}"),

@@ -152,8 +152,8 @@ impl<'a> Layout<'a> {
         };
         let done = match self.target.lay_out {
             LayOut::Always => self.fill(file, named.offset.0.min(length), end),
-            // What is there may have holes, which the writes of a mix have no space for then.
-            LayOut::Needed if end == u64::MAX => self.fill(file, 0, end),
+            // What is there may have holes, which the writes of a mix have no space for then. What is only read stays.
+            LayOut::Needed if end == u64::MAX && self.task.mix.writes() => self.fill(file, 0, end),
             LayOut::Needed if reads_data(self.task) => self.fill(file, length, end),
             LayOut::Needed => self.reserve(file, length, end),
             LayOut::Never | LayOut::Grow => Ok(()),

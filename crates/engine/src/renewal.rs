@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -62,13 +63,12 @@ impl Renewal {
         if !metadata.is_file() {
             return Ok(span.clone());
         }
-        // What a link leads to is not what is removed.
-        let is_linked = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
         let file = self.create(path)?;
         if self.sized {
             file.set_len(metadata.len())?;
         }
-        if self.access.write && !self.shared && !is_linked {
+        // Another name may lead to it still: a hard link, or what a symbolic link was for.
+        if self.access.write && !self.shared && span.file.metadata()?.nlink() == 0 {
             span.file.set_len(0)?;
         }
         Ok(FileSpan { file: Arc::new(file), ..span.clone() })
@@ -139,6 +139,21 @@ mod tests {
             again.spans()[0].file.set_len(7).unwrap();
             assert_eq!(fs::metadata(&path).unwrap().len(), 7, "it has the name");
             assert!(renewal.renewed.files().is_some());
+        }
+    }
+
+    #[test]
+    fn what_has_another_name_keeps_its_data() {
+        let dir = tempfile::tempdir().unwrap();
+        let (kept, hard, symbolic) =
+            (dir.path().join("kept"), dir.path().join("hard"), dir.path().join("symbolic"));
+        fs::write(&kept, "data").unwrap();
+        fs::hard_link(&kept, &hard).unwrap();
+        std::os::unix::fs::symlink(&kept, &symbolic).unwrap();
+        for name in [&hard, &symbolic] {
+            renewal(&[name], true, false).renew(&files(name)).unwrap();
+            assert_eq!(fs::read_to_string(&kept).unwrap(), "data");
+            assert_eq!(fs::symlink_metadata(name).unwrap().len(), 0);
         }
     }
 

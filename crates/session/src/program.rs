@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use iolite_sys::process::Process;
 
@@ -25,10 +26,10 @@ pub struct ProgramCall {
 /// A program that runs, or has ended by itself.
 #[derive(Debug)]
 pub struct RunningProgram {
-    process: Process,
+    process: Arc<Process>,
     grace: Duration,
-    /// When it was asked to end.
-    asked: Option<Instant>,
+    /// Kills it when the time that it has to end by itself is over; there once it was asked to.
+    deadline: Option<JoinHandle<()>>,
     waiting: JoinHandle<()>,
 }
 
@@ -36,36 +37,44 @@ impl RunningProgram {
     /// Starts a program. `ended` is called by another thread when it has ended, for whatever reason.
     ///
     /// # Errors
-    /// It, or a file for its output, can't be opened.
+    /// It, or a file for its output, can't be opened; or there is no thread for it.
     pub fn start(call: &ProgramCall, ended: impl FnOnce() + Send + 'static) -> io::Result<RunningProgram> {
         let mut child = spawn(call)?;
         let process = match Process::open(child.id()) {
-            Ok(Some(process)) => process,
+            Ok(Some(process)) => Arc::new(process),
             unknown => {
                 let _ = child.kill().and_then(|()| child.wait());
                 return Err(unknown.err().unwrap_or_else(|| io::ErrorKind::NotFound.into()));
             }
         };
-        let waiting = std::thread::spawn(move || {
+        let waiting = thread::Builder::new().name("program".into()).spawn(move || {
             let _ = child.wait();
             ended();
         });
-        Ok(RunningProgram { process, grace: call.grace, asked: None, waiting })
+        let waiting = waiting.inspect_err(|_| drop(process.kill()))?;
+        Ok(RunningProgram { process, grace: call.grace, deadline: None, waiting })
     }
 
-    /// Asks it to end (SIGTERM).
+    /// Asks it to end (SIGTERM); when its time for that is over, it is killed (SIGKILL).
     pub fn ask(&mut self) {
-        if self.asked.is_none() && self.process.terminate().is_ok() {
-            self.asked = Some(Instant::now());
+        if self.deadline.is_some() || self.process.terminate().is_err() {
+            return;
         }
+        let (process, grace) = (self.process.clone(), self.grace);
+        let deadline = thread::Builder::new().name("grace".into()).spawn(move || {
+            if !process.wait_for(grace).unwrap_or(false) {
+                let _ = process.kill();
+            }
+        });
+        // Without a thread for it there is no time either.
+        self.deadline = deadline.map_err(|_| self.process.kill()).ok();
     }
 
-    /// Ends it, and waits until it has ended: by force (SIGKILL), when the time that it has for that is over.
+    /// Ends it as [`Self::ask`] does, and waits until it has ended.
     pub fn end(mut self) {
         self.ask();
-        let left = self.asked.map_or(Duration::ZERO, |asked| self.grace.saturating_sub(asked.elapsed()));
-        if !self.process.wait_for(left).unwrap_or(false) {
-            let _ = self.process.kill();
+        if let Some(deadline) = self.deadline.take() {
+            let _ = deadline.join();
         }
         let _ = self.waiting.join();
     }
@@ -75,7 +84,16 @@ fn spawn(call: &ProgramCall) -> io::Result<Child> {
     let mut command = Command::new(&call.path);
     command.args(&call.arguments).stdin(Stdio::null());
     if let Some([out, errors]) = &call.output {
-        command.stdout(File::create(out)?).stderr(File::create(errors)?);
+        command.stdout(created(out)?).stderr(created(errors)?);
     }
     command.spawn()
+}
+
+/// A file in place of an earlier one; what a link leads to, or a device, stays as it is.
+fn created(path: &Path) -> io::Result<File> {
+    if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        let why = format!("{} exists and is no regular file", path.display());
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+    }
+    File::create(path)
 }

@@ -161,13 +161,27 @@ fn a_program_runs_as_long_as_its_job() {
     }
     // It is asked to end, and if it does not, killed.
     let asked = script(&place, "trap 'echo asked; exit' TERM\nwhile :; do sleep 0.05; done");
-    let timed = ["--runtime=300ms", "--grace_time=1"];
+    // Time enough for a shell to say what it does with the signal, on a loaded host too.
+    let timed = ["--runtime=3s", "--grace_time=1"];
     done(ours(&place, &[&job[..], &[&format!("--program={asked}")], &timed].concat()));
     assert_eq!(read(&place, "e.stdout"), "asked\n");
     let deaf = script(&place, "trap '' TERM\necho $$\nwhile :; do sleep 0.05; done");
     done(ours(&place, &[&job[..], &[&format!("--program={deaf}")], &timed].concat()));
     let process = read(&place, "e.stdout");
+    assert!(!process.trim().is_empty(), "it has begun");
     assert!(!Path::new(&format!("/proc/{}", process.trim())).exists(), "{process}");
+    // It begins with its job, and what it prints goes to no file that a link leads to.
+    let when = script(&place, "date +%s%N");
+    let begun = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
+    done(ours(&place, &[&job[..], &[&format!("--program={when}"), "--startdelay=1"]].concat()));
+    let at: u128 = read(&place, "e.stdout").trim().parse().unwrap();
+    assert!(at - begun >= 1_000_000_000, "{at} {begun}");
+    fs::remove_file(place.data().join("e.stdout")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", place.data().join("e.stdout")).unwrap();
+    let linked = ours(&place, &echo).output().unwrap();
+    assert!(stderr(&linked).contains("no regular file"), "{}", stderr(&linked));
+    assert!(!place.data().join("elsewhere").exists());
+    fs::remove_file(place.data().join("e.stdout")).unwrap();
     // As with fio: how it ends says nothing about the job.
     let fails = script(&place, "exit 3");
     done(ours(&place, &[&job[..], &[&format!("--program={fails}")]].concat()));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use iolite_model::{JobTask, LayOut, Overwrite, Target};
+use iolite_model::{FileLock, JobTask, LayOut, Overwrite, Target};
 
 use super::assign::{Assignment, assignments, engine_of, shown_settings};
 use super::command_line::Invocation;
@@ -216,6 +216,7 @@ impl<'a> Planner<'a> {
             let place = ThreadIndex { number, job: self.jobs, clone, group: self.group, together };
             let thread = lower(spec, place, &settings);
             let mut thread = thread.map_err(|error| section.origin.together(error))?;
+            files_stay_locked(&thread).map_err(|error| at("lockfile").together(error))?;
             if self.invocation.read_only {
                 only_reads(&mut thread).map_err(|error| at("rw").together(error))?;
             }
@@ -322,12 +323,32 @@ fn only_reads(thread: &mut Thread) -> Result {
         )),
         JobTask::Io(task) => {
             if let Target::Files(files) = &mut task.target {
+                if files.parts_anew > 1 {
+                    return Err(OptionError::refused(
+                        format!("job {name} removes its files (unlink_each_loop), which --readonly forbids"),
+                        "leave out --readonly, or set unlink_each_loop=0",
+                    ));
+                }
                 files.lay_out = LayOut::Never;
                 files.overwrite = Overwrite::Never;
                 files.remove = false;
             }
             Ok(())
         }
+    }
+}
+
+/// Refuses locks on files that others take the place of.
+fn files_stay_locked(thread: &Thread) -> Result {
+    let JobTask::Io(task) = &thread.task else { return Ok(()) };
+    match &task.target {
+        Target::Files(files) if files.lock != FileLock::None && files.parts_anew > 1 => {
+            Err(OptionError::refused(
+                format!("job {}: files that are created again cannot be locked", quoted(&thread.name)),
+                "set unlink_each_loop=0, or lockfile=none",
+            ))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Queue depth.
 
-use iolite_model::{Access, BackendKind, Batch, FileTask, IoFlags, JobTask};
+use iolite_model::{BackendKind, Batch, FileTask, IoFlags, JobTask};
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
@@ -51,7 +51,8 @@ impl Depth {
         // As in fio, the depth of a synchronous engine is 1 whatever is asked for.
         task.concurrency = if task.backend.is_synchronous() { 1 } else { self.iodepth };
         task.batch = self.batches();
-        task.batch.disjoint = self.serialize_overlap && task.concurrency > 1 && may_overlap(task);
+        // Whatever the order: reads and writes of a mix go their own ways, and the end of a round meets the next one's beginning.
+        task.batch.disjoint = self.serialize_overlap && task.concurrency > 1 && task.mix.writes();
         Ok(())
     }
 }
@@ -88,16 +89,6 @@ fn offload(task: &mut FileTask) -> Result {
         }
     }
     Ok(())
-}
-
-/// Whether two operations that follow each other closely may go to the same bytes.
-fn may_overlap(task: &FileTask) -> bool {
-    let once_a_round = matches!(
-        task.access,
-        Access::Sequential | Access::SequentialSkip { .. } | Access::Backwards | Access::Covering
-    );
-    let room = u64::from(task.concurrency).saturating_mul(task.largest().0);
-    task.mix.writes() && !(once_a_round && task.sizes.is_none() && task.target.size().0 >= room)
 }
 
 /// The most that an integer option takes.
@@ -189,7 +180,7 @@ pub const OPTIONS: &[Opt] = &[
 mod tests {
     use super::*;
     use crate::language::options::option::samples::{io, task};
-    use iolite_model::{Bytes, Mix, RingOptions};
+    use iolite_model::{Access, Bytes, Mix, RingOptions};
 
     fn on(backend: BackendKind, settings: &[(&str, &str)]) -> Result<FileTask, OptionError> {
         io(settings, FileTask { backend, ..task(Mix::Write) }).map(|(_, task)| task)
@@ -239,15 +230,14 @@ mod tests {
     }
 
     #[test]
-    fn operations_are_kept_apart_where_they_could_overlap() {
-        let with = |access, size, iodepth| {
-            let mut task = FileTask { backend: BackendKind::Libaio, access, ..task(Mix::Write) };
-            task.target = iolite_model::Target::Null { size: Bytes(size) };
+    fn operations_of_jobs_that_write_are_kept_apart() {
+        let with = |access, mix, iodepth| {
+            let task = FileTask { backend: BackendKind::Libaio, access, ..task(mix) };
             io(&[("iodepth", iodepth), ("serialize_overlap", "1")], task).unwrap().1.batch.disjoint
         };
-        assert!(!with(Access::Covering, 1 << 20, "8") && !with(Access::Random, 1 << 20, "1"));
-        assert!(with(Access::Random, 1 << 20, "8"));
-        // Eight blocks in flight on a file of four: the second round meets the first.
-        assert!(with(Access::Covering, 4 * 4096, "8"));
+        for access in [Access::Sequential, Access::Covering, Access::Random] {
+            assert!(with(access.clone(), Mix::Write, "8") && with(access.clone(), Mix::ReadPercent(50), "8"));
+            assert!(!with(access.clone(), Mix::Read, "8") && !with(access, Mix::Write, "1"));
+        }
     }
 }

@@ -384,7 +384,8 @@ pub const OPTIONS: &[Opt] = &[
         "Operations of several jobs on a file wait for each other: all (exclusive), or writes for all and reads for writes \
          (readwrite). The wait is part of the latency.",
         |s, g| put(&mut s.files.lock, g.choice(LOCKS)),
-    ),
+    )
+    .bounded("not with unlink_each_loop, which creates files again"),
     opt(
         "nrfiles",
         &["nr_files"],
@@ -422,7 +423,7 @@ pub const OPTIONS: &[Opt] = &[
         Form::Flag,
         "0",
         "Writes until the device is full, which is not an error, or until size is written. Files are not preallocated. \
-         Random writes need a size. Files of a job that reads are laid out before it, as far as they fit.",
+         Random writes need a size. Files of a job that reads are laid out before it, as far as they fit: after what they hold, in a mix in its place.",
         |s, g| put(&mut s.files.fill, g.flag()),
     )
     .bounded("a mix leaves out files for which there is no space, where fio fails, and the writes of a mix stay within what was laid out"),

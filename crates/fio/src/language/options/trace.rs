@@ -111,6 +111,17 @@ impl Trace {
     /// # Errors
     /// One can't be read, is no trace, or has nothing to repeat.
     pub(crate) fn loaded(&self, context: &HostContext<'_>) -> Result<Option<Trace>> {
+        let merge = self.merge.as_deref();
+        if let Some(path) =
+            merge.filter(|path| self.read.is_empty() || self.read.iter().any(|name| Path::new(name) == *path))
+        {
+            let what =
+                format!("merge_blktrace_file={}: it is one of the traces, or there are none", path.display());
+            return Err(OptionError::refused(
+                what,
+                "name the traces with read_iolog=A:B, and a new file for what they are merged into",
+            ));
+        }
         if self.read.is_empty() {
             return Ok(None);
         }
