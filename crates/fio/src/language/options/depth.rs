@@ -180,7 +180,7 @@ pub const OPTIONS: &[Opt] = &[
 mod tests {
     use super::*;
     use crate::language::options::option::samples::{io, task};
-    use iolite_model::{Access, Bytes, Mix, RingOptions};
+    use iolite_model::{Access, Mix, RingOptions};
 
     fn on(backend: BackendKind, settings: &[(&str, &str)]) -> Result<FileTask, OptionError> {
         io(settings, FileTask { backend, ..task(Mix::Write) }).map(|(_, task)| task)

@@ -139,6 +139,7 @@ impl Logging {
             JobTask::Io(task) if self.block_errors && task.mix.trims() => Some(trimmed_block(task)),
             _ => None,
         };
+        block_errors_fit(thread).map_err(|error| error.at("block_error_percentiles"))?;
         thread.logs = logs::logs(self, place, thread);
         let interval = logs::interval(self, thread);
         match &mut thread.task {
@@ -178,6 +179,19 @@ fn trimmed_block(task: &FileTask) -> Bytes {
         SizeLaw::Range { min, .. } => *min,
         SizeLaw::Split(sizes) => sizes.iter().map(|size| size.size).min().unwrap_or(task.block),
     }
+}
+
+/// Blocks whose trims are counted are kept in memory, some forty bytes for each.
+const MAX_BLOCKS: u64 = 1 << 24;
+
+fn block_errors_fit(thread: &Thread) -> Result {
+    let (JobTask::Io(task), Some(block)) = (&thread.task, thread.block_errors) else { return Ok(()) };
+    let blocks = task.target.size().0 / block.0.max(1);
+    if blocks <= MAX_BLOCKS {
+        return Ok(());
+    }
+    let what = format!("the job has {blocks} blocks, and {MAX_BLOCKS} can be counted");
+    Err(OptionError::refused(what, "set a smaller size, or larger trims"))
 }
 
 const fn milliseconds(count: u64) -> Nanos {
@@ -563,6 +577,17 @@ mod tests {
     }
 
     /// As fio 3.33 names them; the thread of the samples is `j`, the fourth.
+    #[test]
+    fn block_errors_are_counted_as_far_as_they_fit_into_memory() {
+        let thread = |size: u64| {
+            let target = iolite_model::Target::Null { size: Bytes(size) };
+            let task = JobTask::Io(Box::new(FileTask { target, ..FileTask::default() }));
+            Thread { task, block_errors: Some(Bytes(4096)), ..Thread::default() }
+        };
+        assert!(block_errors_fit(&thread(MAX_BLOCKS * 4096)).is_ok());
+        assert!(block_errors_fit(&thread((MAX_BLOCKS + 1) * 4096)).is_err());
+    }
+
     #[test]
     fn logs_have_fio_s_names() {
         assert_eq!(paths(&[]), Vec::<String>::new());
