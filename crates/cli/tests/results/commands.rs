@@ -225,6 +225,13 @@ const COMMANDS: &[Row] = &[
         let db = warehouse(place);
         asked(["tproc-c", "sweep", "--db", &db, "--users", "1,2", "--step", "400ms", "--ramp", "100ms"])
     }),
+    ("tproc-c ab", |place| {
+        let db = warehouse(place);
+        let words =
+            "tproc-c ab --vary all-warehouses --users 1 --repeat 2 --duration 400ms --ramp 100ms --db";
+        let arguments = words.split(' ').chain([&*db]).map(str::to_owned).collect();
+        Some(RunRequest { arguments, keep: None })
+    }),
     ("tproc-c check", |place| asked(["tproc-c", "check", "--db", &warehouse(place)])),
     ("waits watch", |_| {
         let server = PrivateServer::start("postgres")?;
