@@ -307,9 +307,6 @@ fn validate_busy(task: &FileTask, options: BusyOptions) -> Result<(), EngineErro
     if options.percent > 100 {
         return refuse(task, "the CPU load must be 0 to 100 percent");
     }
-    if options.percent == 0 && task.stop.runtime.is_none() {
-        return refuse(task, "without CPU load no operation ends it: set `stop.runtime`");
-    }
     if !(1_000..=1_000_000_000).contains(&options.chunk.0) {
         return refuse(task, "the chunk must be 1 microsecond to 1 second");
     }

@@ -190,7 +190,7 @@ fn tasks_that_make_no_sense_are_refused_with_their_remedy() {
         ),
         (FileTask { backend: busy(50, 1_000_000), ..plain.clone() }, "null target"),
         (FileTask { backend: BackendKind::Splice, target: null.clone(), ..plain.clone() }, "null target"),
-        (FileTask { backend: busy(0, 1_000_000), target: null.clone(), ..plain.clone() }, "1 to 100"),
+        (FileTask { backend: busy(101, 1_000_000), target: null.clone(), ..plain.clone() }, "0 to 100"),
         (FileTask { backend: busy(50, 10), target: null, ..plain.clone() }, "1 microsecond"),
         (FileTask { block: Bytes(16384), ..plain.clone() }, "too small"),
     ];
