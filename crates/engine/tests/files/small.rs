@@ -201,9 +201,13 @@ fn a_full_file_system_ends_what_is_to_fill_it() {
         assert_eq!(reads + writes, 16, "{size}: {reads} reads, {writes} writes");
         assert!(reads > 0 && writes > 0);
     }
-    let reading = FileTask {
-        stop: Stop { full: true, ..Stop::default() },
-        ..task(FilesTarget::of(Vec::new()), Mix::Read)
-    };
-    assert!(Fixture::new().refused(&reading).contains("a task that writes"));
+    // What is only read keeps what it holds.
+    let mut place = Fixture::at(small.0.path(), None);
+    let named = place.named("kept", 0);
+    std::fs::write(&named.path, [7; 65536]).unwrap();
+    let target = FilesTarget { overwrite: Overwrite::Anything, ..FilesTarget::of(vec![named.clone()]) };
+    let stop = Stop { full: true, loops: Some(1), ..Stop::default() };
+    let reading = FileTask { block: Bytes(65536), stop, ..task(target, Mix::Read) };
+    assert_eq!(done(&place.run(&reading).unwrap(), OpKind::Read), 16);
+    assert_eq!(std::fs::read(&named.path).unwrap()[..65536], [7; 65536]);
 }
