@@ -79,6 +79,8 @@ pub(super) fn ab(args: AbArgs) -> anyhow::Result<Exit> {
         rate: None,
         whole_cycles: args.whole_cycles,
     };
+    // Both sides have the same random numbers.
+    let seed = *load.seed.get_or_insert(session.run().info.started_unix.0);
     let [a, b] = args.vary.sides(&load, |load| task(&site, load, extent));
     let names = args.vary.names();
     let terms = AbTerms {
@@ -86,7 +88,7 @@ pub(super) fn ab(args: AbArgs) -> anyhow::Result<Exit> {
         repeat: args.repeat,
         figure: Figure::Rate,
         detect: args.detect / 100.0,
-        seed: load.seed.unwrap_or(session.run().info.started_unix.0),
+        seed,
     };
     let failure = session.drive(&mut Ab::in_database(a, b, terms), &mut site).err();
     let run = session.end(ending(failure, &control));

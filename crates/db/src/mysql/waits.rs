@@ -33,9 +33,10 @@ const ROWS_OF_MYSQL: &str = "SELECT r.trx_mysql_thread_id, IFNULL(LEFT(h.INFO, 4
      JOIN performance_schema.data_locks l ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID \
      JOIN information_schema.PROCESSLIST h ON h.ID = b.trx_mysql_thread_id";
 /// What sessions wait for within the server: mutexes, latches of pages and trees, files; the innermost wait of a session is the last one.
+/// The event of a table (`wait/io/table/sql/handler`) goes on while the engine computes, and is none.
 const EVENTS: &str = "SELECT /* iolite monitor */ t.PROCESSLIST_ID, e.EVENT_NAME FROM performance_schema.events_waits_current e \
-     JOIN performance_schema.threads t ON t.THREAD_ID = e.THREAD_ID WHERE e.END_EVENT_ID IS NULL AND e.EVENT_NAME LIKE 'wait/%' \
-     AND t.PROCESSLIST_ID IS NOT NULL \
+     JOIN performance_schema.threads t ON t.THREAD_ID = e.THREAD_ID WHERE e.END_EVENT_ID IS NULL \
+     AND (e.EVENT_NAME LIKE 'wait/synch/%' OR e.EVENT_NAME LIKE 'wait/io/file/%') AND t.PROCESSLIST_ID IS NOT NULL \
      ORDER BY e.THREAD_ID, e.EVENT_ID";
 /// Whether the server keeps them, and times some of InnoDB's.
 const EVENTS_KEPT: &str = "SELECT (SELECT COUNT(*) FROM performance_schema.setup_consumers WHERE NAME = 'events_waits_current' AND ENABLED = 'YES') \

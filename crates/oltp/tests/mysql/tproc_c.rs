@@ -146,6 +146,7 @@ fn waits_within_innodb_are_seen_where_the_server_keeps_them() {
         "--performance-schema=ON",
         "--performance-schema-instrument=wait/synch/%/innodb/%=ON",
         "--performance-schema-instrument=wait/io/file/innodb/%=ON",
+        "--performance-schema-instrument=wait/io/table/%=ON",
         "--performance-schema-consumer-events-waits-current=ON",
     ];
     let more = kept.map(str::to_owned).to_vec();
@@ -163,6 +164,7 @@ fn waits_within_innodb_are_seen_where_the_server_keeps_them() {
     });
     assert_eq!(load.join().unwrap().outcome.ending, Ending::Completed);
     assert!(seen.iter().any(|wait| wait.starts_with("wait/") && wait.contains("/innodb/")), "{seen:?}");
+    assert!(!seen.iter().any(|wait| wait.starts_with("wait/io/table/")), "{seen:?}");
     server.ask(
         "UPDATE performance_schema.setup_consumers SET ENABLED = 'NO' WHERE NAME = 'events_waits_current'",
     );
