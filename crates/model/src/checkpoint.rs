@@ -68,7 +68,12 @@ impl CheckpointCycles {
 
     /// Whether the measured time is, but for at most a tenth, a whole number of cycles.
     pub fn is_whole(&self) -> bool {
-        self.outside() <= OUTSIDE
+        CheckpointCycles::are_whole(self.cycles)
+    }
+
+    /// Whether so many cycles are, but for at most a tenth, a whole number of them.
+    pub fn are_whole(cycles: f64) -> bool {
+        outside(cycles) <= OUTSIDE
     }
 
     /// Starts of cycles within the measured time.

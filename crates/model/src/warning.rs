@@ -456,10 +456,10 @@ fn started_words(started: Option<u64>) -> String {
 fn cycle_remedy(cycle: Option<Nanos>) -> String {
     match cycle {
         Some(cycle) => format!(
-            "measure for a multiple of the {cycle} that a cycle takes here (--duration), or have the measured time extended to whole \
-             cycles (--whole-cycles)"
+            "measure for a multiple of the {cycle} that a cycle takes here (--duration; in a sweep --step), or have `tproc-c run` or \
+             `tproc-c ab` extend the measured time to whole cycles (--whole-cycles)"
         ),
-        None => "measure for longer (--duration)".to_owned(),
+        None => "measure for longer (--duration; in a sweep --step)".to_owned(),
     }
 }
 

@@ -67,9 +67,18 @@ impl Store {
             fs::create_dir_all(directory)
                 .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
         }
+        Store::open_with(path, patience, OpenFlags::default())
+    }
+
+    /// Opens the database that is at `path`, and creates none.
+    pub(crate) fn reopen_within(path: &Path, patience: Duration) -> Result<Store, Error> {
+        Store::open_with(path, patience, OpenFlags::default() - OpenFlags::SQLITE_OPEN_CREATE)
+    }
+
+    fn open_with(path: &Path, patience: Duration, flags: OpenFlags) -> Result<Store, Error> {
         refuse_other_than_files(path)?;
         let sql = |source| Error::sql("opening", path, source);
-        let mut connection = iolite_db::sqlite::open_guarded(path, OpenFlags::default()).map_err(sql)?;
+        let mut connection = iolite_db::sqlite::open_guarded(path, flags).map_err(sql)?;
         connection.busy_timeout(patience).map_err(sql)?;
         schema::check(&connection, path)?;
         configure(&connection, patience).map_err(sql)?;

@@ -222,15 +222,24 @@ impl Recorder<'_> {
     fn reopen(&mut self) -> Result<(), Error> {
         let nothing = Connection::open_in_memory().map_err(|e| Error::sql("opening", &self.path, e))?;
         drop(std::mem::replace(&mut self.store.connection, nothing));
-        self.store = Store::open_within(&self.path, self.patience)?;
+        self.is_same_file()?;
+        let store = Store::reopen_within(&self.path, self.patience);
+        // What was removed meanwhile could not be opened, or another one was.
+        self.is_same_file()?;
+        self.store = store?;
         Ok(())
     }
 
-    fn still_there(&self) -> Result<(), Error> {
+    fn is_same_file(&self) -> Result<(), Error> {
         match identity(&self.path) {
-            Ok(file) if file == self.file => self.log.is_whole(&self.store),
+            Ok(file) if file == self.file => Ok(()),
             _ => Err(Error::Deleted { path: self.path.clone() }),
         }
+    }
+
+    fn still_there(&self) -> Result<(), Error> {
+        self.is_same_file()?;
+        self.log.is_whole(&self.store)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whether a phase measured whole cycles of checkpoints.
 
-use iolite_model::{CheckpointCycles, Ending, Warning};
+use iolite_model::{CheckpointCycles, Ending, Task, Warning};
 use iolite_stats::PhaseResult;
 
 /// The warning that the measured time of a phase is no whole number of cycles; none of a phase that was not completed, which is
@@ -15,9 +15,21 @@ pub fn partial_cycles(phase: &PhaseResult, cycles: &CheckpointCycles) -> Option<
     })
 }
 
+/// The warning that the measured time of a phase was to be extended to whole cycles, of which nothing is known.
+pub fn unknown_cycles(phase: &PhaseResult) -> Option<Warning> {
+    let was_to_be_whole = matches!(&phase.info.task, Task::TprocC(task) if task.whole_cycles.is_some());
+    (was_to_be_whole && phase.end.ending == Ending::Completed).then(|| Warning::LeftOut {
+        what: "the extension of the measured time to whole checkpoint cycles (--whole-cycles)".into(),
+        why: "the database did not report its checkpoints when the measured time began; PostgreSQL reports them to roles that may \
+              execute pg_control_checkpoint() (as an administrator, GRANT EXECUTE ON FUNCTION pg_control_checkpoint() TO this \
+              role), MySQL from version 8.0.30 on"
+            .into(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use iolite_model::{Cache, CheckpointDue, Nanos, Outstanding, PhaseEnd, PhaseInfo, Task, TprocCTask};
+    use iolite_model::{Cache, CheckpointDue, Nanos, Outstanding, PhaseEnd, PhaseInfo, TprocCTask};
     use iolite_stats::PhaseTotals;
 
     use super::*;
@@ -69,5 +81,17 @@ mod tests {
         assert!(text.contains("1 is as much log as makes a checkpoint due"), "{text}");
         let idle = partial_cycles(&completed, &cycles(0.0, true)).unwrap().to_string();
         assert!(idle.contains("measure for longer"), "{idle}");
+    }
+
+    #[test]
+    fn an_extension_that_was_not_possible_is_a_warning() {
+        let mut completed = phase(Ending::Completed);
+        assert_eq!(unknown_cycles(&completed), None);
+        let Task::TprocC(task) = &mut completed.info.task else { panic!("{:?}", completed.info.task) };
+        task.whole_cycles = Some(Nanos(SECOND));
+        let text = unknown_cycles(&completed).unwrap().to_string();
+        assert!(text.contains("--whole-cycles") && text.contains("pg_control_checkpoint"), "{text}");
+        completed.end.ending = Ending::Interrupted;
+        assert_eq!(unknown_cycles(&completed), None);
     }
 }

@@ -28,7 +28,7 @@ mod user_sweep;
 
 pub use ab::{Ab, CreatedFiles};
 pub use check::{Check, CheckError, CheckOptions, DatabaseSize};
-pub use checkpoints::partial_cycles;
+pub use checkpoints::{partial_cycles, unknown_cycles};
 pub use classic::{Classic, ClassicError, ClassicPreparation, ClassicRequest, ClassicTest};
 pub use database::{DatabaseState, database_warnings, small_database};
 pub use durability_check::{DurabilityCheck, DurabilityStep};

@@ -9,7 +9,7 @@ const GRAIN: f64 = 1.0;
 /// Looks in a cycle, and the time between two.
 const LOOKS: f64 = 50.0;
 const MIN_PAUSE: Nanos = Nanos(20_000_000);
-const MAX_PAUSE: Nanos = Nanos(500_000_000);
+pub(super) const MAX_PAUSE: Nanos = Nanos(500_000_000);
 /// So near, in cycles, to a whole number of them is one.
 const NEAR: f64 = 0.02;
 
@@ -139,9 +139,14 @@ impl PhaseCycles {
         Nanos(pause.clamp(MIN_PAUSE.0, MAX_PAUSE.0))
     }
 
-    /// Whether the database reports anything.
+    /// Whether the database has reported anything.
     pub(super) fn is_known(&self) -> bool {
         self.cycles.is_some()
+    }
+
+    /// Whether it was known where the database was when the measured time began.
+    pub(super) fn is_measured(&self) -> bool {
+        self.start.is_some()
     }
 
     /// The measured time begins: as of the last look.
@@ -158,6 +163,11 @@ impl PhaseCycles {
     fn edge(&self, at: Nanos) -> Option<Edge> {
         let cycles = self.cycles.as_ref()?;
         Some(Edge { at, position: cycles.position(), passed: cycles.passed, age: cycles.latest.age })
+    }
+
+    /// Whether the measured time until the last look is accepted as whole cycles.
+    pub(super) fn are_accepted(&self) -> bool {
+        CheckpointCycles::are_whole(self.measured.0)
     }
 
     /// Whether the measured time is a whole number of cycles just now: since the last look, one was completed.
@@ -306,6 +316,21 @@ mod tests {
             (found.started, found.age),
             (vec![Nanos(3 * SECOND), Nanos(4 * SECOND)], Some([0.1, 0.5]))
         );
+    }
+
+    /// A cycle that is whole but for a twentieth is not measured once more.
+    #[test]
+    fn what_is_reported_as_whole_is_accepted() {
+        let server = Server { rate: 0.1 };
+        for (measured, accepted) in [(10.0, false), (25.0, false), (28.5, true), (45.0, false)] {
+            let mut cycles = PhaseCycles::default();
+            cycles.look(seconds(5.0), server.reading(5.0));
+            assert!(!cycles.is_measured());
+            cycles.begin(seconds(5.0));
+            cycles.look(seconds(5.0 + measured), server.reading(5.0 + measured));
+            assert!(cycles.is_measured());
+            assert_eq!(cycles.are_accepted(), accepted, "{measured}");
+        }
     }
 
     #[test]

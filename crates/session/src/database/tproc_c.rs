@@ -12,7 +12,7 @@ use iolite_model::{
 };
 use iolite_oltp::tproc_c::{self, Database, Layout};
 use iolite_stats::{TprocCRates, WholeCycles};
-use iolite_suites::{Ab, CreatedFiles, Nothing, Procedure, SingleStep, partial_cycles};
+use iolite_suites::{Ab, CreatedFiles, Nothing, Procedure, SingleStep, partial_cycles, unknown_cycles};
 
 use super::ask::warn_of_copies;
 use super::site::{Record, Site, arrange, settle};
@@ -297,7 +297,7 @@ fn measure_in(
         Ok(phase.outcome)
     });
     conclude_rates(session);
-    conclude_cycles(session);
+    conclude_cycles(session, task.ramp);
     Ok(())
 }
 
@@ -310,13 +310,16 @@ fn conclude_rates(session: &mut Session<'_>) {
     rates.iter().for_each(|rates| session.conclude(Concluded::of_phase(index, rates)));
 }
 
-/// Records the rate of the whole cycles of checkpoints in the phase that has ended, and warns where they are not all of it.
-fn conclude_cycles(session: &mut Session<'_>) {
+/// Records the rate of the whole cycles of checkpoints in the phase that has ended, whose ramp was so long, and warns where they are not all of it.
+fn conclude_cycles(session: &mut Session<'_>, ramp: Nanos) {
     let run = session.run();
     let Some(phase) = run.phases.last() else { return };
     let index = phase.info.index;
-    let Some(cycles) = run.of_phase::<CheckpointCycles>(index) else { return };
-    let whole = WholeCycles::of(&phase.totals, &cycles);
+    let Some(cycles) = run.of_phase::<CheckpointCycles>(index) else {
+        unknown_cycles(phase).into_iter().for_each(|warning| session.warn(warning));
+        return;
+    };
+    let whole = WholeCycles::of(&phase.totals, ramp, &cycles);
     let warning = partial_cycles(phase, &cycles);
     whole.iter().for_each(|whole| session.conclude(Concluded::of_phase(index, whole)));
     warning.into_iter().for_each(|warning| session.warn(warning));

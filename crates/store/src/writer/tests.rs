@@ -189,6 +189,24 @@ fn a_deleted_database_is_reported_once() {
     assert_eq!(reported.lock().unwrap().len(), 1);
 }
 
+/// Removed, or replaced by another database, after it was looked at: neither is created anew, nor written to.
+#[test]
+fn a_database_removed_before_it_is_opened_again_is_not_created_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, other, dropped) =
+        (dir.path().join("results.db"), dir.path().join("other.db"), AtomicU64::new(0));
+    let mut recorder = Recorder::open(path.clone(), PATIENCE, &dropped).unwrap();
+    recorder.reopen().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(recorder.reopen(), Err(Error::Deleted { .. })));
+    assert!(!path.exists());
+    drop(Store::open(&other).unwrap());
+    std::fs::rename(&other, &path).unwrap();
+    assert!(matches!(recorder.reopen(), Err(Error::Deleted { .. })));
+    assert!(matches!(Store::reopen_within(&other, PATIENCE), Err(Error::Sql { .. })), "it creates none");
+    assert!(!other.exists());
+}
+
 /// Cuts a file short, or removes it, in another process: closing it in this one would drop the locks of its connections.
 fn beside(command: &[&str], database: &Path, suffix: &str) {
     let mut path = database.as_os_str().to_owned();

@@ -5,10 +5,9 @@
 //! after the start of the last, or when the log has grown by a number of segments since: max_wal_size divided by
 //! 1 + checkpoint_completion_target (xlog.c, from version 11 on).
 
-use iolite_db::Result;
-use iolite_db::postgres::Target;
 use iolite_model::{Bytes, CheckpointDue, CheckpointReading, Nanos};
-use postgres::{Client, Statement};
+use postgres::error::SqlState;
+use postgres::{Client, Error, Statement};
 
 const READ_TO_16: &str = "SELECT s.checkpoints_timed + s.checkpoints_req, \
      extract(epoch FROM clock_timestamp() - c.checkpoint_time)::float8, \
@@ -33,21 +32,19 @@ pub(super) struct Checkpoints {
 
 impl Checkpoints {
     /// # Errors
-    /// [`Error::Engine`](iolite_db::Error::Engine), among others where this role may not read the control file.
-    pub(super) fn open(target: &Target, client: &mut Client) -> Result<Checkpoints> {
-        let failed = |e| target.failed("read the checkpoints of", e);
-        let row = client.query_one(SETTINGS, &[]).map_err(failed)?;
+    /// The server's.
+    pub(super) fn open(client: &mut Client) -> Result<Checkpoints, Error> {
+        let row = client.query_one(SETTINGS, &[])?;
         let number = |at| row.get::<_, f64>(at);
         let sql = if row.get::<_, i32>(0) < 170_000 { READ_TO_16 } else { READ_FROM_17 };
         let due = due(number(1), number(2), number(3), number(4));
-        Ok(Checkpoints { read: client.prepare(sql).map_err(failed)?, due })
+        Ok(Checkpoints { read: client.prepare(sql)?, due })
     }
 
     /// # Errors
-    /// [`Error::Engine`](iolite_db::Error::Engine).
-    pub(super) fn read(&self, target: &Target, client: &mut Client) -> Result<CheckpointReading> {
-        let row =
-            client.query_one(&self.read, &[]).map_err(|e| target.failed("read the checkpoints of", e))?;
+    /// The server's, among others where this role may not read the control file.
+    pub(super) fn read(&self, client: &mut Client) -> Result<CheckpointReading, Error> {
+        let row = client.query_one(&self.read, &[])?;
         let age = row.get::<_, f64>(1).max(0.0);
         let bytes = |at| row.get::<_, i64>(at).max(0).unsigned_abs();
         Ok(CheckpointReading {
@@ -58,6 +55,14 @@ impl Checkpoints {
             age: None,
         })
     }
+}
+
+/// Whether the server does not report its checkpoints to this role, however often it is asked.
+pub(super) fn are_not_reported(error: &Error) -> bool {
+    error.code().is_some_and(|code| {
+        [SqlState::INSUFFICIENT_PRIVILEGE, SqlState::UNDEFINED_FUNCTION, SqlState::UNDEFINED_TABLE]
+            .contains(code)
+    })
 }
 
 /// When a checkpoint is due: the log is looked at whenever a segment is full, and the segment that is begun counts.

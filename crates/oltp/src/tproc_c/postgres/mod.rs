@@ -338,6 +338,18 @@ struct PostgresReader {
     checkpoints: Option<Checkpoints>,
 }
 
+impl PostgresReader {
+    fn read_checkpoints(&mut self) -> std::result::Result<CheckpointReading, postgres::Error> {
+        let known = match self.checkpoints.take() {
+            Some(known) => known,
+            None => Checkpoints::open(&mut self.client)?,
+        };
+        let reading = known.read(&mut self.client);
+        self.checkpoints = Some(known);
+        reading
+    }
+}
+
 impl Reader for PostgresReader {
     fn orders(&mut self) -> Result<u64> {
         let sql = format!("SELECT COALESCE(SUM(d_next_o_id), 0)::BIGINT FROM {SCHEMA}.district");
@@ -355,13 +367,10 @@ impl Reader for PostgresReader {
     }
 
     fn checkpoints(&mut self) -> Result<Option<CheckpointReading>> {
-        let known = match self.checkpoints.take() {
-            Some(known) => known,
-            None => Checkpoints::open(&self.target, &mut self.client)?,
-        };
-        let reading = known.read(&self.target, &mut self.client);
-        self.checkpoints = Some(known);
-        reading.map(Some)
+        match self.read_checkpoints() {
+            Err(error) if checkpoints::are_not_reported(&error) => Ok(None),
+            reading => reading.map(Some).map_err(|e| self.target.failed("read the checkpoints of", e)),
+        }
     }
 
     fn numbers(&mut self, sql: &str) -> Result<Vec<Vec<i64>>> {
