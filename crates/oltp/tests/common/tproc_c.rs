@@ -73,6 +73,32 @@ pub(crate) fn measured(database: &Arc<dyn Database>, task: &TprocCTask) -> Phase
     run(database, task, 0, Clock::best(), &Control::default(), &mut NullSink).unwrap()
 }
 
+/// A load of so many users in procedures that goes on until it is ended.
+pub(crate) struct Endless {
+    control: Control,
+    load: std::thread::JoinHandle<Phase>,
+}
+
+impl Endless {
+    pub(crate) fn start(database: &Arc<dyn Database>, users: u32) -> Endless {
+        let (control, database) = (Control::default(), database.clone());
+        let running = control.clone();
+        let load = std::thread::spawn(move || {
+            let stop = Stop { runtime: Some(Nanos(600 * Nanos::SECOND.0)), ..Stop::default() };
+            let task = TprocCTask { stop, ..task(users, 0, true) };
+            run(&database, &task, 0, Clock::best(), &running, &mut NullSink).unwrap()
+        });
+        Endless { control, load }
+    }
+
+    pub(crate) fn end(self) -> Phase {
+        self.control.end_phase(0);
+        let phase = self.load.join().unwrap();
+        assert_eq!(phase.outcome.ending, Ending::Completed);
+        phase
+    }
+}
+
 /// The names of the conditions that do not hold.
 pub(crate) fn violated(database: &dyn Database) -> Vec<String> {
     let conditions = check(database).unwrap().conditions;

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use iolite_db::{DatabaseUrl, Error};
-use iolite_model::{Durability, Ending, ErrorCause, Nanos, NullSink, Stop, TprocCTask};
-use iolite_oltp::tproc_c::{Database, open, run};
-use iolite_sys::clock::Clock;
-use iolite_workers::Control;
+use iolite_model::{Durability, Ending, ErrorCause, Nanos};
+use iolite_oltp::tproc_c::{Database, open};
 
 use crate::common::tproc_c::{
-    CounterEdges, built, measured, task, transactions_agree, until_killed, users_work,
+    CounterEdges, Endless, built, measured, task, transactions_agree, until_killed, users_work,
     users_work_on_partitions, violated, whole_cycles,
 };
 use crate::common::{Small, until};
@@ -177,14 +175,7 @@ fn checkpoints_of_the_measured_time_are_seen() {
         })
     };
     let before = counted();
-    // Until it is ended.
-    let stop = Stop { runtime: Some(Nanos(600 * Nanos::SECOND.0)), ..Stop::default() };
-    let (control, loaded) = (Control::default(), database.clone());
-    let running = control.clone();
-    let load = std::thread::spawn(move || {
-        let task = TprocCTask { stop, ..task(2, 0, true) };
-        run(&loaded, &task, 0, Clock::best(), &running, &mut NullSink).unwrap()
-    });
+    let load = Endless::start(&database, 2);
     let mut reader = database.reader().unwrap();
     let orders = reader.orders().unwrap();
     until("some orders", || reader.orders().unwrap() > orders + 20);
@@ -194,10 +185,7 @@ fn checkpoints_of_the_measured_time_are_seen() {
         server.psql("CHECKPOINT");
     }
     let counted = counted() - before;
-    control.end_phase(0);
-    let phase = load.join().unwrap();
-    assert_eq!(phase.outcome.ending, Ending::Completed);
-    let cycles = phase.cycles.unwrap();
+    let cycles = load.end().cycles.unwrap();
     let seen = (cycles.started.len() as u64, cycles.within().len() as u64);
     assert!(counted >= 2 && seen == (counted, counted), "{counted} by the server, {cycles:?}");
     let [start, end] = cycles.at;

@@ -197,10 +197,11 @@ fn a_database_removed_before_it_is_opened_again_is_not_created_anew() {
         (dir.path().join("results.db"), dir.path().join("other.db"), AtomicU64::new(0));
     let mut recorder = Recorder::open(path.clone(), PATIENCE, &dropped).unwrap();
     recorder.reopen().unwrap();
+    // Before the removal, after which a new file may have the same number.
+    drop(Store::open(&other).unwrap());
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(recorder.reopen(), Err(Error::Deleted { .. })));
     assert!(!path.exists());
-    drop(Store::open(&other).unwrap());
     std::fs::rename(&other, &path).unwrap();
     assert!(matches!(recorder.reopen(), Err(Error::Deleted { .. })));
     assert!(matches!(Store::reopen_within(&other, PATIENCE), Err(Error::Sql { .. })), "it creates none");
