@@ -197,7 +197,7 @@ mod tests {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Answer {
         /// The log has grown by six tenths of a cycle.
-        Given,
+        Value,
         NotReported,
         Failure,
         /// A failure until the measured time has begun.
@@ -225,7 +225,7 @@ mod tests {
     impl Reader for Scripted {
         fn orders(&mut self) -> Result<u64> {
             self.since.get_or_insert(0);
-            if next(&mut self.orders) == Answer::Given { Ok(1) } else { failure() }
+            if next(&mut self.orders) == Answer::Value { Ok(1) } else { failure() }
         }
 
         fn transactions(&mut self) -> Result<Option<u64>> {
@@ -239,7 +239,7 @@ mod tests {
             let due = CheckpointDue { time: None, log: Some(Bytes(10)) };
             match next(&mut self.checkpoints) {
                 Answer::Late if !has_begun => failure(),
-                Answer::Given | Answer::Late => {
+                Answer::Value | Answer::Late => {
                     self.log += 6;
                     Ok(Some(CheckpointReading { log: self.log, due, ..CheckpointReading::default() }))
                 }
@@ -296,17 +296,17 @@ mod tests {
 
     #[test]
     fn a_phase_is_extended_to_whole_cycles() {
-        let Watched { read, asked, .. } = watched(&[Answer::Given], &[Answer::Given]);
+        let Watched { read, asked, .. } = watched(&[Answer::Value], &[Answer::Value]);
         let found = read.ok().unwrap().cycles.found().unwrap();
         assert!(found.cycles >= 1.0 && asked >= 4, "{found:?} {asked}");
     }
 
     #[test]
     fn a_phase_is_not_extended_where_cycles_are_not_known() {
-        let reported = watched(&[Answer::Given], &[Answer::NotReported]);
+        let reported = watched(&[Answer::Value], &[Answer::NotReported]);
         assert_eq!(reported.asked, 1, "what is not reported is not asked for again");
-        let failed = watched(&[Answer::Given], &[Answer::Failure]);
-        let late = watched(&[Answer::Given], &[Answer::Late]);
+        let failed = watched(&[Answer::Value], &[Answer::Failure]);
+        let late = watched(&[Answer::Value], &[Answer::Late]);
         for watched in [reported, failed, late] {
             assert!(watched.ended.0 < 300_000 * MS, "{}", watched.ended);
             assert_eq!(watched.read.ok().unwrap().cycles.found(), None);
@@ -315,15 +315,15 @@ mod tests {
 
     #[test]
     fn a_first_look_that_failed_is_repeated() {
-        let Watched { read, .. } = watched(&[Answer::Given], &[Answer::Failure, Answer::Given]);
+        let Watched { read, .. } = watched(&[Answer::Value], &[Answer::Failure, Answer::Value]);
         let found = read.ok().unwrap().cycles.found().unwrap();
         assert!(found.cycles >= 1.0, "{found:?}");
     }
 
     #[test]
     fn a_phase_ends_in_time_where_the_database_cannot_be_asked() {
-        for orders in [[Answer::Failure, Answer::Given], [Answer::Given, Answer::Failure]] {
-            let Watched { read, .. } = watched(&orders, &[Answer::Given]);
+        for orders in [[Answer::Failure, Answer::Value], [Answer::Value, Answer::Failure]] {
+            let Watched { read, .. } = watched(&orders, &[Answer::Value]);
             assert!(read.is_err());
         }
     }
