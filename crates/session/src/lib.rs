@@ -50,7 +50,7 @@ pub use host_counters::HostCounters;
 pub use observe::Observation;
 pub use patience::{GRACE, GaveUp, patiently};
 pub use preparation::{ControlGroups, SwitchedSchedulers, read_into_cache};
-pub use program::{ProgramCall, RunningProgram};
+pub use program::{Later, ProgramCall, RunningProgram};
 pub use purge::DevicePurge;
 pub use session::{Session, unix_now};
 pub use start::{Setup, run_info};

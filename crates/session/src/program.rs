@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -77,6 +78,39 @@ impl RunningProgram {
             let _ = deadline.join();
         }
         let _ = self.waiting.join();
+    }
+}
+
+/// What is to be done later, by a thread of its own; dropped before its time, it is not done.
+#[derive(Debug)]
+pub struct Later {
+    unless: Option<Sender<()>>,
+    waiting: Option<JoinHandle<()>>,
+}
+
+impl Later {
+    /// Does something when so much time has passed.
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub fn after(delay: Duration, act: impl FnOnce() + Send + 'static) -> io::Result<Later> {
+        let (unless, is_dropped) = mpsc::channel();
+        let wait = move || {
+            if is_dropped.recv_timeout(delay) == Err(RecvTimeoutError::Timeout) {
+                act();
+            }
+        };
+        let waiting = thread::Builder::new().name("later".into()).spawn(wait)?;
+        Ok(Later { unless: Some(unless), waiting: Some(waiting) })
+    }
+}
+
+impl Drop for Later {
+    fn drop(&mut self) {
+        self.unless = None;
+        if let Some(waiting) = self.waiting.take() {
+            let _ = waiting.join();
+        }
     }
 }
 

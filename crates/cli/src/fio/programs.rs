@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use iolite_engine::Control;
@@ -12,7 +10,7 @@ use iolite_fio::driver::status::ThreadOf;
 use iolite_fio::language::Thread;
 use iolite_fio::language::thread::Program;
 use iolite_model::{Event, JobTask, Nanos, PhaseRelease, Sink};
-use iolite_session::{ProgramCall, RunningProgram, unix_now};
+use iolite_session::{Later, ProgramCall, RunningProgram, unix_now};
 
 /// Starts the program of a thread with its phase, and ends it with that. As with fio, how the program ends says nothing about the job;
 /// a job without a runtime ends with its program.
@@ -20,8 +18,8 @@ pub(super) struct Programs {
     control: Control,
     thread_of: ThreadOf,
     running: Arc<Mutex<BTreeMap<u32, RunningProgram>>>,
-    /// Of phases with a delay, what starts the program after it; dropped, its sender says that there is nothing to start.
-    delayed: BTreeMap<u32, (Sender<()>, JoinHandle<()>)>,
+    /// Of phases with a delay, what starts the program after it.
+    delayed: BTreeMap<u32, Later>,
 }
 
 impl Programs {
@@ -56,23 +54,9 @@ impl Programs {
         if delay == Nanos(0) {
             return begin();
         }
-        let (dropped, is_dropped) = mpsc::channel();
-        let wait = move || {
-            if is_dropped.recv_timeout(Duration::from_nanos(delay.0)) == Err(RecvTimeoutError::Timeout) {
-                begin();
-            }
-        };
-        match std::thread::Builder::new().name("startdelay".into()).spawn(wait) {
-            Ok(waiting) => drop(self.delayed.insert(phase, (dropped, waiting))),
+        match Later::after(Duration::from_nanos(delay.0), begin) {
+            Ok(later) => drop(self.delayed.insert(phase, later)),
             Err(error) => self.control.fail_phase(phase, format!("cannot wait for startdelay: {error}")),
-        }
-    }
-
-    /// Its program, started or not, is not to begin any more.
-    fn settle(&mut self, phase: u32) {
-        if let Some((sender, waiting)) = self.delayed.remove(&phase) {
-            drop(sender);
-            let _ = waiting.join();
         }
     }
 }
@@ -94,13 +78,13 @@ impl Sink for Programs {
             Event::PhaseReleased(release) => self.start(*release),
             // The thread is over, and others of its set may go on.
             Event::Worker(worker) => {
-                self.settle(worker.phase);
+                drop(self.delayed.remove(&worker.phase));
                 if let Some(running) = locked(&self.running).get_mut(&worker.phase) {
                     running.ask();
                 }
             }
             Event::PhaseEnded(end) => {
-                self.settle(end.phase);
+                drop(self.delayed.remove(&end.phase));
                 let ended = locked(&self.running).remove(&end.phase);
                 ended.into_iter().for_each(RunningProgram::end);
             }
@@ -111,8 +95,7 @@ impl Sink for Programs {
 
 impl Drop for Programs {
     fn drop(&mut self) {
-        let delayed: Vec<u32> = self.delayed.keys().copied().collect();
-        delayed.into_iter().for_each(|phase| self.settle(phase));
+        self.delayed.clear();
         let running = std::mem::take(&mut *locked(&self.running));
         running.into_values().for_each(RunningProgram::end);
     }
