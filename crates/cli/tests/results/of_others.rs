@@ -192,12 +192,12 @@ fn odd_logs_of_fio_are_read(place: &TestDirectory) {
     fs::create_dir(&at).unwrap();
     let fio = |arguments: &[&str]| {
         let job = ["--name=a", "--ioengine=null", "--size=1m", "--rw=read", "--time_based", "--thread"];
-        // fio 3.33 sometimes hangs when it compresses logs: then it is started again.
+        // fio 3.33 sometimes hangs or crashes when it compresses logs: then it is started again.
         let run = |_| {
             let mut command = Command::new("timeout");
             command.args(["--kill-after=1", "20", "fio"]).current_dir(&at).args(job).args(arguments);
             let output = command.output().unwrap();
-            (![Some(124), Some(137)].contains(&output.status.code())).then_some(output)
+            output.status.code().is_some_and(|code| code < 124).then_some(output)
         };
         let output = (0..5).find_map(run).expect("the installed fio does not end, in any of five attempts");
         assert!(output.status.success(), "{}", stderr(&output));

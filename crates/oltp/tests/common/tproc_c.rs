@@ -112,7 +112,9 @@ pub(crate) fn users_work(database: &Arc<dyn Database>, tables: &str, number: imp
     for procedures in [false, true] {
         let orders = number(&format!("SELECT COUNT(*) FROM {tables}orders"));
         let payments = number(&format!("SELECT COUNT(*) FROM {tables}history"));
+        let began = std::time::Instant::now();
         let phase = measured(database, &task(3, 690, procedures));
+        let took = began.elapsed();
         assert_eq!(phase.outcome.ending, Ending::Completed, "procedures: {procedures}");
         let counted = phase.counted.unwrap();
         assert_eq!(counted.new_orders, counted.orders_gained());
@@ -126,10 +128,12 @@ pub(crate) fn users_work(database: &Arc<dyn Database>, tables: &str, number: imp
         assert_eq!(["payment", "delivery", "order-status", "stock-level"].map(kind), [300, 30, 30, 30]);
         assert_eq!(number(&format!("SELECT COUNT(*) FROM {tables}orders")) - orders, counted.new_orders);
         assert_eq!(number(&format!("SELECT COUNT(*) FROM {tables}history")) - payments, 300);
-        // The server counts what users did, and what reads its counters.
+        // The server counts what users did, and what reads its counters, where it is in its cycle of checkpoints too: fifty times a
+        // second at most, so that a slow host sees more of it.
+        let read = 60 + took.as_millis() as u64 / 20;
         let own = counted.committed + counted.rolled_back + counted.deadlocks + counted.lock_timeouts;
         let server = counted.transactions_gained().unwrap();
-        assert!(server >= own && server < own + 60, "{server} by the server, {own} by ours");
+        assert!(server >= own && server < own + read, "{server} by the server, {own} by ours");
         assert_eq!(violated(database.as_ref()), Vec::<String>::new());
         let owed = format!("SELECT SUM(c_balance) + SUM(c_ytd_payment) FROM {tables}customer");
         let sold = format!(
