@@ -8,6 +8,7 @@ use iolite_model::{
     TracedKinds, Verify,
 };
 use iolite_sys::clock::Clock;
+use iolite_sys::descriptors;
 use iolite_sys::file::range_flags;
 use iolite_sys::mapping;
 use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
@@ -293,6 +294,7 @@ impl Phase {
         self.begin_state()?;
         let group = self.group(first, workers, clock, control);
         let outcome = group.run(line, sink, work);
+        descriptors::close_left_behind();
         if let (Err(_), Some(verification)) = (&outcome, &self.verification) {
             verification.discard_state();
         }
@@ -372,7 +374,7 @@ impl Phase {
         let calls = matches!(self.task.backend, BackendKind::Sync | BackendKind::Vectored(_));
         // Files that are created again are for others to use as well.
         let keeps = self.targets.renewal(&self.task, false).is_none();
-        calls && keeps && self.task.verify.is_none() && !Watcher::is_needed(&self.task)
+        calls && keeps && self.task.verify.is_none() && self.zones.is_none() && !Watcher::is_needed(&self.task)
     }
 
     /// Does a worker's work on its files.

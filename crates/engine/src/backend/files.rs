@@ -108,14 +108,22 @@ impl Files {
         self.spans.iter().map(|span| span.file.clone()).collect()
     }
 
-    /// The same in a table of descriptors of the calling thread's own, where the kernel supports it and someone else keeps them:
-    /// [`descriptors::own`] says what the thread must not use any more.
+    /// The same in a table of descriptors of the calling thread's own, where the kernel supports it: [`descriptors::own`] says what the
+    /// thread must not use any more. Call [`descriptors::close_left_behind`] when it has ended.
     pub(crate) fn own(self) -> Files {
-        let lent: Vec<_> = self.spans.iter().map(|span| span.file.as_fd()).collect();
-        let own = (Arc::strong_count(&self.spans) > 1).then(|| descriptors::own(&lent)).flatten();
-        let Some(own) = own else { return self };
-        let span = |(span, own): (&FileSpan, OwnedFd)| FileSpan { file: Arc::new(own.into()), ..*span };
-        Files { spans: self.spans.iter().zip(own).map(span).collect(), ..self }
+        let range_flags = self.range_flags;
+        let places: Vec<_> = self.spans.iter().map(|span| (span.start, span.offset, span.size)).collect();
+        let own = descriptors::own(self.spans, |spans| spans.iter().map(|span| span.file.as_fd()).collect());
+        let spans = match own {
+            Ok(own) => {
+                let span = |((start, offset, size), own): (_, OwnedFd)| {
+                    FileSpan { file: Arc::new(own.into()), start, offset, size }
+                };
+                places.into_iter().zip(own).map(span).collect()
+            }
+            Err(shared) => shared,
+        };
+        Files { spans, range_flags }
     }
 
     /// Calls `each` with the part of every file that a range has a share of, until one fails: file, offset within it, length.
