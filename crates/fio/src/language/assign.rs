@@ -96,7 +96,7 @@ fn no_engine(setting: &Setting) -> Option<Problem> {
     }
     let (option, engine) = (find("ioengine")?, setting.value.as_deref()?.trim());
     let given = OptionValue { text: Some(engine), kb_base: 1024 };
-    let error = (option.set)(&mut Spec::default(), &given).err()?;
+    let error = option.set(&mut Spec::default(), &given).err()?;
     Some(setting.origin.value(quoted(&format!("ioengine={engine}")), error))
 }
 

@@ -179,7 +179,7 @@ impl<'a> Planner<'a> {
         let mut problems = Vec::new();
         for setting in settings {
             let given = OptionValue { text: setting.value.as_deref(), kb_base: setting.kb_base };
-            if let Err(error) = (setting.option.set)(spec, &given) {
+            if let Err(error) = setting.option.set(spec, &given) {
                 problems.push(setting.origin.value(setting.shown(), error));
             }
         }

@@ -1,5 +1,7 @@
 //! Values of options: numbers with units, times, percentages, lists.
 
+use std::fmt;
+
 use iolite_model::{Bytes, Nanos};
 
 use super::error::{OptionError, Result, quoted};
@@ -24,6 +26,17 @@ pub enum Unit {
     Microseconds,
     /// Nanoseconds.
     Nanoseconds,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unit::Seconds => "seconds",
+            Unit::Milliseconds => "milliseconds",
+            Unit::Microseconds => "microseconds",
+            Unit::Nanoseconds => "nanoseconds",
+        })
+    }
 }
 
 /// A number of bytes, or a share of something.
@@ -157,6 +170,19 @@ impl<'a> OptionValue<'a> {
     }
 
     /// One of these words.
+    ///
+    /// # Errors
+    /// It is none of them.
+    pub fn word(&self, words: &[&str]) -> Result {
+        let text = self.text()?;
+        if words.contains(&text) {
+            Ok(())
+        } else {
+            Err(OptionError::unknown_word(text, words.iter().copied()))
+        }
+    }
+
+    /// What one of these words stands for.
     ///
     /// # Errors
     /// It is none of them.

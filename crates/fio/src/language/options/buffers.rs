@@ -2,10 +2,10 @@
 
 use iolite_model::{Bytes, Contents, Duplicates, FileTask, Fill, Lifetime};
 
-use super::entry::{opt, put};
 use super::verify::pattern;
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
+use crate::language::options::entry::{choice, flag, integer, put, size, special};
 use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{Thread, ThreadIndex};
 use crate::language::value::OptionValue;
@@ -119,23 +119,11 @@ impl Buffers {
     }
 }
 
-const LIFETIMES: &[(&str, Lifetime)] = &[
-    ("none", Lifetime::None),
-    ("short", Lifetime::Short),
-    ("medium", Lifetime::Medium),
-    ("long", Lifetime::Long),
-    ("extreme", Lifetime::Extreme),
-];
-
 /// The largest alignment of a buffer: that of the engine's own.
 const ALIGNED: i64 = 4096;
 
 /// The smallest size of a huge page on any machine, in bytes.
 const HUGE: u64 = 64 << 10;
-
-fn percent(given: &OptionValue<'_>) -> Result<u8> {
-    given.integer(0, 100).map(|percent| percent as u8)
-}
 
 /// Whether the buffers are of huge pages. A file of mmaphuge, which lies in a file system of huge pages, is not needed for them.
 fn memory(given: &OptionValue<'_>) -> Result<bool> {
@@ -177,134 +165,85 @@ fn align(given: &OptionValue<'_>) -> Result<u64> {
     }
 }
 
-const PERCENT: Form = Form::Integer { min: 0, max: 100 };
-
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    opt(
-        "zero_buffers",
-        &[],
-        Form::Flag,
-        "0",
-        "Writes zeros, which compressing storage reduces to almost nothing.",
-        |s, g| put(&mut s.buffers.zero, g.flag()),
-    ),
-    opt(
-        "refill_buffers",
-        &[],
-        Form::Flag,
-        "0",
-        "Fills the buffer with new random bytes for each write instead of once.",
-        |s, g| put(&mut s.buffers.refill, g.flag()),
-    ),
-    opt(
-        "scramble_buffers",
-        &[],
-        Form::Flag,
-        "1",
-        "Changes a few bytes of the buffer for each write, so that no two blocks are equal.",
-        |s, g| put(&mut s.buffers.scramble, g.flag()),
-    ),
-    opt(
+    flag("zero_buffers", |s, on| s.buffers.zero = on)
+        .help("Writes zeros, which compressing storage reduces to almost nothing."),
+    flag("refill_buffers", |s, on| s.buffers.refill = on)
+        .help("Fills the buffer with new random bytes for each write instead of once."),
+    flag("scramble_buffers", |s, on| s.buffers.scramble = on)
+        .default("1")
+        .help("Changes a few bytes of the buffer for each write, so that no two blocks are equal."),
+    special(
         "buffer_pattern",
-        &[],
         Form::Special(
-            "0x and hexadecimal digits, text in double quotes, the name of a file in single quotes, decimal numbers, one after the \
-             other",
+            "0x and hexadecimal digits, text in double quotes, the name of a file in single quotes, decimal \
+             numbers, one after the other",
         ),
-        "",
-        "Writes these bytes repeatedly.",
         |s, g| put(&mut s.buffers.pattern, g.text().and_then(pattern::parse)),
-    ),
-    opt(
-        "buffer_compress_percentage",
-        &[],
-        PERCENT,
-        "",
-        "Percentage of the written data that is compressible: zeros, or the pattern. Implies refill_buffers, unless it is 100.",
-        |s, g| put(&mut s.buffers.compress_percent, percent(g).map(Some)),
-    ),
-    opt(
-        "buffer_compress_chunk",
-        &[],
-        Form::Size,
-        "512",
-        "Size of the chunks that are partly random and partly compressible; 0 for the whole block.",
-        |s, g| put(&mut s.buffers.compress_chunk, g.size().map(|size| size.0)),
-    ),
-    opt(
-        "dedupe_percentage",
-        &[],
-        PERCENT,
-        "0",
-        "Percentage of writes with duplicate contents; none with verify, whose headers differ. Implies refill_buffers.",
-        |s, g| put(&mut s.buffers.dedupe_percent, percent(g)),
-    ),
-    opt(
-        "dedupe_mode",
-        &[],
-        Form::Choice(&["repeat", "working_set"]),
-        "repeat",
-        "Whether the previous write or one of a working set is repeated.",
-        |s, g| put(&mut s.buffers.dedupe_from_set, g.choice(&[("repeat", false), ("working_set", true)])),
-    ),
-    opt(
-        "dedupe_working_set_percentage",
-        &[],
-        PERCENT,
-        "5",
-        "Size of the working set of duplicates, in percent of the size of the job.",
-        |s, g| put(&mut s.buffers.dedupe_set_percent, percent(g)),
-    ),
-    opt(
-        "dedupe_global",
-        &[],
-        Form::Flag,
-        "0",
-        "Jobs that say so share the working set of duplicates.",
-        |s, g| put(&mut s.buffers.dedupe_global, g.flag()),
-    ),
-    opt(
+    )
+    .help("Writes these bytes repeatedly."),
+    integer("buffer_compress_percentage", 0, 100, |s, value| s.buffers.compress_percent = Some(value as u8))
+        .help(
+            "Percentage of the written data that is compressible: zeros, or the pattern. Implies \
+             refill_buffers, unless it is 100.",
+        ),
+    size("buffer_compress_chunk", |s, size| s.buffers.compress_chunk = size.0)
+        .default("512")
+        .help("Size of the chunks that are partly random and partly compressible; 0 for the whole block."),
+    integer("dedupe_percentage", 0, 100, |s, value| s.buffers.dedupe_percent = value as u8)
+        .default("0")
+        .help(
+            "Percentage of writes with duplicate contents; none with verify, whose headers differ. Implies \
+             refill_buffers.",
+        ),
+    choice!("dedupe_mode", &[("repeat", false), ("working_set", true)], |s, v| s.buffers.dedupe_from_set = v)
+        .default("repeat")
+        .help("Whether the previous write or one of a working set is repeated."),
+    integer("dedupe_working_set_percentage", 0, 100, |s, value| s.buffers.dedupe_set_percent = value as u8)
+        .default("5")
+        .help("Size of the working set of duplicates, in percent of the size of the job."),
+    flag("dedupe_global", |s, on| s.buffers.dedupe_global = on)
+        .help("Jobs that say so share the working set of duplicates."),
+    special(
         "mem",
-        &["iomem"],
         Form::Special("malloc, shm, shmhuge, mmap, mmapshared, mmaphuge or mmaphuge:FILE"),
-        "malloc",
-        "Type of memory for the buffers: pages of the usual size, or huge pages (shmhuge, mmaphuge), which the system must have \
-         reserved.",
         |s, g| put(&mut s.buffers.huge, memory(g)),
     )
-    .bounded("buffers are always anonymous memory, also with a FILE; buffers in other files and GPU memory are rejected"),
-    opt(
-        "iomem_align",
-        &["mem_align"],
-        Form::Size,
-        "0",
-        "Alignment of the first buffer.",
-        |s, g| put(&mut s.buffers.align, align(g)),
+    .named_also(&["iomem"])
+    .default("malloc")
+    .help(
+        "Type of memory for the buffers: pages of the usual size, or huge pages (shmhuge, mmaphuge), \
+             which the system must have reserved.",
     )
-    .bounded("buffers are always aligned to 4096 bytes"),
-    opt(
-        "hugepage-size",
-        &[],
-        Form::Size,
-        "2m",
-        "Size of a huge page for mem=shmhuge and mmaphuge.",
-        |s, g| put(&mut s.buffers.huge_page, huge_page(g)),
+    .bounded(
+        "buffers are always anonymous memory, also with a FILE; buffers in other files and GPU memory \
+             are rejected",
     ),
-    opt(
-        "lockmem",
-        &[],
-        Form::Size,
-        "0",
-        "Amount of memory that each clone locks, to reduce free memory.",
-        |s, g| put(&mut s.buffers.locked, g.size().map(|size| size.0)),
-    ),
-    opt(
+    special("iomem_align", Form::Size, |s, g| put(&mut s.buffers.align, align(g)))
+        .named_also(&["mem_align"])
+        .default("0")
+        .help("Alignment of the first buffer.")
+        .bounded("buffers are always aligned to 4096 bytes"),
+    special("hugepage-size", Form::Size, |s, g| put(&mut s.buffers.huge_page, huge_page(g)))
+        .default("2m")
+        .help("Size of a huge page for mem=shmhuge and mmaphuge."),
+    size("lockmem", |s, size| s.buffers.locked = size.0)
+        .default("0")
+        .help("Amount of memory that each clone locks, to reduce free memory."),
+    choice!(
         "write_hint",
-        &[],
-        Form::Choice(&["none", "short", "medium", "long", "extreme"]),
-        "",
-        "Expected lifetime of written data (fcntl F_SET_RW_HINT), for file systems and devices that use it.",
-        |s, g| put(&mut s.buffers.lifetime, g.choice(LIFETIMES).map(Some)),
+        &[
+            ("none", Lifetime::None),
+            ("short", Lifetime::Short),
+            ("medium", Lifetime::Medium),
+            ("long", Lifetime::Long),
+            ("extreme", Lifetime::Extreme),
+        ],
+        |s, v| s.buffers.lifetime = Some(v)
+    )
+    .help(
+        "Expected lifetime of written data (fcntl F_SET_RW_HINT), for file systems and devices that use \
+             it.",
     ),
 ];

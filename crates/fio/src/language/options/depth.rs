@@ -4,9 +4,9 @@ use iolite_model::{BackendKind, Batch, FileTask, IoFlags, JobTask};
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
-use crate::language::options::option::{Form, Opt, Support};
+use crate::language::options::entry::{MAX, choice, flag, integer};
+use crate::language::options::option::Opt;
 use crate::language::thread::{Thread, ThreadIndex};
-use crate::language::value::OptionValue;
 
 /// Queue depth.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,88 +92,52 @@ fn offload(task: &mut FileTask) -> Result {
 }
 
 /// The most that an integer option takes.
-const MAX: i64 = u32::MAX as i64;
-
-fn count(given: &OptionValue<'_>, min: i64) -> Result<u32> {
-    given.integer(min, MAX).map(|count| count as u32)
-}
-
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    Opt {
-        name: "iodepth",
-        form: Form::Integer { min: 1, max: MAX },
-        default: "1",
-        help: "Number of operations in flight. Synchronous engines always have one; libaio needs direct=1 to \
-               have more.",
-        set: |spec, given| count(given, 1).map(|depth| spec.depth.iodepth = depth),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "iodepth_batch",
-        aliases: &["iodepth_batch_submit"],
-        form: Form::Integer { min: 0, max: MAX },
-        help: "The most operations that are handed to the kernel together; 0 for as many as iodepth. Without it all that may \
-               start are.",
-        support: Support::Differs(
-            "a batch does not wait for operations that are not due; by default, all operations that may start are \
-             handed over together, where fio has one at a time",
+    integer("iodepth", 1, MAX, |s, value| s.depth.iodepth = value as u32).default("1").help(
+        "Number of operations in flight. Synchronous engines always have one; libaio needs direct=1 to have \
+         more.",
+    ),
+    integer("iodepth_batch", 0, MAX, |s, value| s.depth.batch = Some(value as u32))
+        .named_also(&["iodepth_batch_submit"])
+        .help(
+            "The most operations that are handed to the kernel together; 0 for as many as iodepth. Without \
+             it all that may start are.",
+        )
+        .differs(
+            "a batch does not wait for operations that are not due; by default, all operations that may \
+             start are handed over together, where fio has one at a time",
         ),
-        set: |spec, given| count(given, 0).map(|batch| spec.depth.batch = Some(batch)),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "iodepth_batch_complete_min",
-        aliases: &["iodepth_batch_complete"],
-        form: Form::Integer { min: 0, max: MAX },
-        default: "1",
-        help: "Minimum number of completions to wait for; with 0, completions are reaped without waiting, also after each \
-               batch that it has handed over.",
-        set: |spec, given| count(given, 0).map(|min| spec.depth.complete_min = min),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "iodepth_batch_complete_max",
-        form: Form::Integer { min: 0, max: MAX },
-        help: "The most completions that are taken at once; no fewer than iodepth_batch_complete_min. Without it all that \
-               have come back are.",
-        support: Support::Differs(
+    integer("iodepth_batch_complete_min", 0, MAX, |s, value| s.depth.complete_min = value as u32)
+        .named_also(&["iodepth_batch_complete"])
+        .default("1")
+        .help(
+            "Minimum number of completions to wait for; with 0, completions are reaped without waiting, also \
+             after each batch that it has handed over.",
+        ),
+    integer("iodepth_batch_complete_max", 0, MAX, |s, value| s.depth.complete_max = Some(value as u32))
+        .help(
+            "The most completions that are taken at once; no fewer than iodepth_batch_complete_min. Without \
+             it all that have come back are.",
+        )
+        .differs(
             "by default, all available completions are reaped, where fio reaps iodepth_batch_complete_min",
         ),
-        set: |spec, given| count(given, 0).map(|max| spec.depth.complete_max = Some(max)),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "iodepth_low",
-        form: Form::Integer { min: 0, max: MAX },
-        help: "Once the queue is full, it drains to this depth before it is filled again; with 0 it does not drain.",
-        set: |spec, given| count(given, 0).map(|low| spec.depth.low = Some(low)),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "serialize_overlap",
-        form: Form::Flag,
-        default: "0",
-        help: "Operations that overlap one in flight wait for it, so that what is on the device afterwards is certain.",
-        set: |spec, given| given.flag().map(|on| spec.depth.serialize_overlap = on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "io_submit_mode",
-        form: Form::Choice(&["inline", "offload"]),
-        default: "inline",
-        help: "Whether the job's own thread submits operations, or hands them to a pool of threads.",
-        support: Support::Differs(
-            "offload makes synchronous engines of plain reads and writes a pool of iodepth threads; it is not needed for \
-             the others, because response times count from the intended start here",
+    integer("iodepth_low", 0, MAX, |s, value| s.depth.low = Some(value as u32)).help(
+        "Once the queue is full, it drains to this depth before it is filled again; with 0 it does not \
+         drain.",
+    ),
+    flag("serialize_overlap", |s, on| s.depth.serialize_overlap = on).help(
+        "Operations that overlap one in flight wait for it, so that what is on the device afterwards is \
+         certain.",
+    ),
+    choice!("io_submit_mode", &[("inline", false), ("offload", true)], |s, v| s.depth.offload = v)
+        .default("inline")
+        .help("Whether the job's own thread submits operations, or hands them to a pool of threads.")
+        .differs(
+            "offload makes synchronous engines of plain reads and writes a pool of iodepth threads; it is \
+             not needed for the others, because response times count from the intended start here",
         ),
-        set: |spec, given| {
-            let offload = given.choice(&[("inline", false), ("offload", true)])?;
-            spec.depth.offload = offload;
-            Ok(())
-        },
-        ..Opt::PLAIN
-    },
 ];
 
 #[cfg(test)]

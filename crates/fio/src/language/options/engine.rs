@@ -6,8 +6,8 @@ mod priority;
 
 use iolite_model::{BackendKind, BusyOptions, BusyWork, IoFlags, MetadataOperation, Nanos, RingOptions};
 
-use super::entry::{opt, put};
 use crate::language::error::{OptionError, Result};
+use crate::language::options::entry::{MAX, choice, flag, ignored, integer, put, special, time};
 use crate::language::options::option::{Form, Opt};
 use crate::language::value::{OptionValue, Unit};
 pub use elsewhere::OPTIONS as ELSEWHERE;
@@ -196,19 +196,14 @@ impl Engine {
     /// # Errors
     /// A setting that the engine does not have here.
     pub(crate) fn backend(&self) -> Result<BackendKind> {
-        if self.nowait && !matches!(self.name, "pvsync2" | "io_uring") {
-            return Err(OptionError::refused(
-                "it is supported with ioengine=pvsync2 and io_uring only",
-                "use one of them, or remove it",
-            )
-            .at("nowait"));
-        }
-        if self.uncached && !matches!(self.name, "pvsync2" | "io_uring") {
-            return Err(OptionError::refused(
-                "it is supported with ioengine=pvsync2 and io_uring only",
-                "use one of them, or remove it",
-            )
-            .at("uncached"));
+        for (option, asked) in [("nowait", self.nowait), ("uncached", self.uncached)] {
+            if asked && !matches!(self.name, "pvsync2" | "io_uring") {
+                return Err(OptionError::refused(
+                    "it is supported with ioengine=pvsync2 and io_uring only",
+                    "use one of them, or remove it",
+                )
+                .at(option));
+            }
         }
         let ring = RingOptions {
             submit_polling: self.submit_polling,
@@ -278,17 +273,6 @@ fn engine(given: &OptionValue<'_>) -> Result<&'static str> {
     }
 }
 
-fn non_vectored(given: &OptionValue<'_>) -> Result<i8> {
-    given.integer(-1, 1).map(|value| value as i8)
-}
-
-fn stat_type(given: &OptionValue<'_>) -> Result {
-    match given.text()? {
-        "stat" | "lstat" | "statx" => Ok(()),
-        other => Err(OptionError::unknown_word(other, ["stat", "lstat", "statx"])),
-    }
-}
-
 /// An integer without bounds that mean anything.
 pub(super) const WHOLE: Form = Form::Integer { min: 0, max: i64::MAX };
 
@@ -299,155 +283,74 @@ const RING: &[&str] = &["io_uring"];
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    opt(
-        "ioengine",
-        &[],
-        Form::Special("the name of an engine, see the list of engines"),
-        "psync",
-        "I/O engine: how operations are submitted to the kernel.",
-        |s, g| put(&mut s.engine.name, engine(g)),
-    ),
-    opt(
-        "hipri",
-        &[],
-        Form::Flag,
-        "0",
-        "Polls for completions; requires direct I/O and a driver with polling queues.",
-        |s, g| put(&mut s.engine.hipri, g.flag()),
-    )
-    .of(&["io_uring", "pvsync2"]),
-    opt(
-        "hipri_percentage",
-        &[],
-        Form::Integer { min: 0, max: 100 },
-        "100",
-        "Percentage of operations to poll for, with hipri.",
-        |s, g| put(&mut s.engine.hipri_percent, g.integer(0, 100).map(|percent| percent as u8)),
-    )
-    .of(&["pvsync2"]),
-    opt("sqthread_poll", &[], Form::Flag, "0", "A kernel thread takes operations from the ring.", |s, g| {
-        put(&mut s.engine.submit_polling, g.flag())
+    special("ioengine", Form::Special("the name of an engine, see the list of engines"), |s, g| {
+        put(&mut s.engine.name, engine(g))
     })
-    .of(RING),
-    opt(
-        "sqthread_poll_cpu",
-        &[],
-        Form::Integer { min: 0, max: CPUS_MAX },
-        "",
-        "CPU of the kernel thread that takes operations from the ring.",
-        |s, g| put(&mut s.engine.submit_polling_cpu, g.integer(0, CPUS_MAX).map(|cpu| Some(cpu as u32))),
-    )
-    .of(RING),
-    opt(
-        "fixedbufs",
-        &[],
-        Form::Flag,
-        "0",
-        "Registers the buffers with the kernel; always done here.",
-        |s, g| put(&mut s.engine.fixed_buffers, g.flag()),
-    )
-    .of(RING),
-    opt(
-        "registerfiles",
-        &[],
-        Form::Flag,
-        "0",
-        "Registers the files with the kernel; always done here.",
-        |s, g| put(&mut s.engine.registered_files, g.flag()),
-    )
-    .of(RING),
-    opt(
-        "nonvectored",
-        &[],
-        Form::Integer { min: -1, max: 1 },
-        "-1",
-        "Uses operations with one buffer instead of a vector of buffers.",
-        |s, g| put(&mut s.engine.non_vectored, non_vectored(g)),
-    )
-    .of(RING)
-    .bounded("operations always have one buffer"),
-    opt(
-        "force_async",
-        &[],
-        Form::Integer { min: 0, max: u32::MAX as i64 },
-        "0",
-        "Every Nth operation is executed by a kernel thread (IOSQE_ASYNC); 0 for none.",
-        |s, g| put(&mut s.engine.force_async, g.integer(0, i64::from(u32::MAX)).map(|every| every as u32)),
-    )
-    .of(RING),
-    opt(
-        "nowait",
-        &[],
-        Form::Flag,
-        "0",
-        "An operation that would block fails with EAGAIN. Supported by pvsync2 and io_uring only.",
-        |s, g| put(&mut s.engine.nowait, g.flag()),
-    )
-    .of(&["pvsync2", "libaio", "io_uring"]),
-    opt(
-        "uncached",
-        &[],
-        Form::Flag,
-        "0",
-        "Operations do not leave data in the page cache (RWF_DONTCACHE).",
-        |s, g| put(&mut s.engine.uncached, g.flag()),
-    )
-    .of(&["pvsync2", "io_uring"]),
-    opt(
-        "userspace_reap",
-        &[],
-        Form::Flag,
-        "0",
-        "Reaps completions from the ring in memory, without a system call.",
-        |s, g| put(&mut s.engine.userspace_reap, g.flag()),
-    )
-    .of(&["libaio"])
-    .bounded("completions are reaped by io_getevents"),
-    opt("cpuload", &[], Form::Integer { min: 1, max: 100 }, "", "CPU load in percent.", |s, g| {
-        put(&mut s.engine.cpu_load, g.integer(1, 100).map(|percent| percent as u8))
-    })
-    .of(&["cpuio"]),
-    opt(
-        "cpuchunks",
-        &[],
-        Form::Time("microseconds"),
-        "50000",
-        "Length of a busy period of the CPU.",
-        |s, g| put(&mut s.engine.cpu_chunk, g.time(Unit::Microseconds)),
-    )
-    .of(&["cpuio"])
-    .named_also(&["cpuchunk"]),
-    opt(
-        "cpumode",
-        &[],
-        Form::Choice(&["noop", "qsort"]),
-        "noop",
-        "Kind of CPU load: a busy loop, or sorting, which consumes more power.",
-        |s, g| put(&mut s.engine.cpu_work, g.choice(&[("noop", BusyWork::Spin), ("qsort", BusyWork::Sort)])),
-    )
-    .of(&["cpuio"]),
-    opt("exit_on_io_done", &[], Form::Flag, "0", "The job ends when no other running job does I/O.", |s, g| {
-        put(&mut s.engine.exit_on_io_done, g.flag())
-    })
-    .of(&["cpuio"]),
-    opt(
-        "thp",
-        &[],
-        Form::Flag,
-        "0",
-        "Asks the kernel for huge pages for the mapping (madvise(2), MADV_HUGEPAGE).",
-        |s, g| put(&mut s.engine.huge_mapping, g.flag()),
-    )
-    .of(&["mmap"]),
-    opt(
-        "stat_type",
-        &[],
-        Form::Choice(&["stat", "lstat", "statx"]),
-        "stat",
-        "System call to read the attributes: statx(2) for all of them, as with current C libraries; none of the files is a link.",
-        |_, g| stat_type(g),
-    )
-    .of(&["filestat", "dirstat"]),
+    .default("psync")
+    .help("I/O engine: how operations are submitted to the kernel."),
+    flag("hipri", |s, on| s.engine.hipri = on)
+        .help("Polls for completions; requires direct I/O and a driver with polling queues.")
+        .of(&["io_uring", "pvsync2"]),
+    integer("hipri_percentage", 0, 100, |s, value| s.engine.hipri_percent = value as u8)
+        .default("100")
+        .help("Percentage of operations to poll for, with hipri.")
+        .of(&["pvsync2"]),
+    flag("sqthread_poll", |s, on| s.engine.submit_polling = on)
+        .help("A kernel thread takes operations from the ring.")
+        .of(RING),
+    integer("sqthread_poll_cpu", 0, CPUS_MAX, |s, value| s.engine.submit_polling_cpu = Some(value as u32))
+        .help("CPU of the kernel thread that takes operations from the ring.")
+        .of(RING),
+    flag("fixedbufs", |s, on| s.engine.fixed_buffers = on)
+        .help("Registers the buffers with the kernel; always done here.")
+        .of(RING),
+    flag("registerfiles", |s, on| s.engine.registered_files = on)
+        .help("Registers the files with the kernel; always done here.")
+        .of(RING),
+    integer("nonvectored", -1, 1, |s, value| s.engine.non_vectored = value as i8)
+        .default("-1")
+        .help("Uses operations with one buffer instead of a vector of buffers.")
+        .of(RING)
+        .bounded("operations always have one buffer"),
+    integer("force_async", 0, MAX, |s, value| s.engine.force_async = value as u32)
+        .default("0")
+        .help("Every Nth operation is executed by a kernel thread (IOSQE_ASYNC); 0 for none.")
+        .of(RING),
+    flag("nowait", |s, on| s.engine.nowait = on)
+        .help("An operation that would block fails with EAGAIN. Supported by pvsync2 and io_uring only.")
+        .of(&["pvsync2", "libaio", "io_uring"]),
+    flag("uncached", |s, on| s.engine.uncached = on)
+        .help("Operations do not leave data in the page cache (RWF_DONTCACHE).")
+        .of(&["pvsync2", "io_uring"]),
+    flag("userspace_reap", |s, on| s.engine.userspace_reap = on)
+        .help("Reaps completions from the ring in memory, without a system call.")
+        .of(&["libaio"])
+        .bounded("completions are reaped by io_getevents"),
+    integer("cpuload", 1, 100, |s, value| s.engine.cpu_load = value as u8)
+        .help("CPU load in percent.")
+        .of(&["cpuio"]),
+    time("cpuchunks", Unit::Microseconds, |s, time| s.engine.cpu_chunk = time)
+        .named_also(&["cpuchunk"])
+        .default("50000")
+        .help("Length of a busy period of the CPU.")
+        .of(&["cpuio"]),
+    choice!("cpumode", &[("noop", BusyWork::Spin), ("qsort", BusyWork::Sort)], |s, v| s.engine.cpu_work = v)
+        .default("noop")
+        .help("Kind of CPU load: a busy loop, or sorting, which consumes more power.")
+        .of(&["cpuio"]),
+    flag("exit_on_io_done", |s, on| s.engine.exit_on_io_done = on)
+        .help("The job ends when no other running job does I/O.")
+        .of(&["cpuio"]),
+    flag("thp", |s, on| s.engine.huge_mapping = on)
+        .help("Asks the kernel for huge pages for the mapping (madvise(2), MADV_HUGEPAGE).")
+        .of(&["mmap"]),
+    ignored("stat_type", Form::Choice(&["stat", "lstat", "statx"]))
+        .default("stat")
+        .help(
+            "System call to read the attributes: statx(2) for all of them, as with current C libraries; none \
+             of the files is a link.",
+        )
+        .of(&["filestat", "dirstat"]),
     exec::OPTIONS[0],
     exec::OPTIONS[1],
     exec::OPTIONS[2],

@@ -5,7 +5,8 @@ use iolite_model::{ErrorClass, JobTask, Mix};
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
-use crate::language::options::option::{Form, Opt, Support};
+use crate::language::options::entry::{choice, ignored, put, special};
+use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{Thread, ThreadIndex};
 use crate::language::value::OptionValue;
 
@@ -171,45 +172,39 @@ const GO_ON: [(&str, GoOn); 8] = {
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    Opt {
-        name: "continue_on_error",
-        form: Form::Choice(&["none", "read", "write", "io", "verify", "all", "0", "1"]),
-        default: "none",
-        help: "Kinds of errors, of I/O or verification, after which the job continues. Otherwise the first error ends the job.",
-        support: Support::Bounded(
-            "errors are distinguished by class: with EIO the job also continues after EREMOTEIO, ENODATA, EBADMSG, \
-             ETIMEDOUT, ENXIO and ENODEV; in a job that reads and writes, both or neither. A read is one error of verification (total_err), \
-             however much of it is wrong; fio 3.33 loses it if its last verify_interval is right. After a read that fails when what was \
-             written is read back, the rest is read, too, where errors of reads are named; as in fio, the job then ends with \
-             the error, unless verify_backlog is set",
+    choice!("continue_on_error", &GO_ON, |s, v| s.errors.go_on = v)
+        .default("none")
+        .help(
+            "Kinds of errors, of I/O or verification, after which the job continues. Otherwise the first \
+             error ends the job.",
+        )
+        .bounded(
+            "errors are distinguished by class: with EIO the job also continues after EREMOTEIO, ENODATA, \
+             EBADMSG, ETIMEDOUT, ENXIO and ENODEV; in a job that reads and writes, both or neither. A read \
+             is one error of verification (total_err), however much of it is wrong; fio 3.33 loses it if its \
+             last verify_interval is right. After a read that fails when what was written is read back, the \
+             rest is read, too, where errors of reads are named; as in fio, the job then ends with the \
+             error, unless verify_backlog is set",
         ),
-        set: |spec, given| given.choice(&GO_ON).map(|go_on| spec.errors.go_on = go_on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "ignore_error",
-        form: Form::Special("errors of reads, of writes, of verification, such as EAGAIN,ENOSPC:122"),
-        help: "Errors, by name or number, after which the job continues: up to three lists separated by commas, in \
-               place of what continue_on_error says of these operations.",
-        support: Support::Bounded(
-            "a list stands for the classes of its errors: ENOSPC also for EDQUOT and EFBIG, EINVAL also for EOPNOTSUPP and \
-             ENOSYS, EIO for all errors of a device",
+    special(
+        "ignore_error",
+        Form::Special("errors of reads, of writes, of verification, such as EAGAIN,ENOSPC:122"),
+        |s, g| put(&mut s.errors.ignore, lists(g)),
+    )
+    .help(
+        "Errors, by name or number, after which the job continues: up to three lists separated by commas, in \
+         place of what continue_on_error says of these operations.",
+    )
+    .bounded(
+        "a list stands for the classes of its errors: ENOSPC also for EDQUOT and EFBIG, EINVAL also for \
+         EOPNOTSUPP and ENOSYS, EIO for all errors of a device",
+    ),
+    ignored("error_dump", Form::Flag)
+        .help("Whether each error after which the job continues is reported.")
+        .bounded(
+            "errors are counted by kind and class and reported with the results, with the first offsets: \
+             never one by one",
         ),
-        set: |spec, given| lists(given).map(|lists| spec.errors.ignore = lists),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "error_dump",
-        form: Form::Flag,
-        default: "0",
-        help: "Whether each error after which the job continues is reported.",
-        support: Support::Bounded(
-            "errors are counted by kind and class and reported with the results, with the \
-             first offsets: never one by one",
-        ),
-        set: |_, given| given.flag().map(|_| ()),
-        ..Opt::PLAIN
-    },
 ];
 
 #[cfg(test)]

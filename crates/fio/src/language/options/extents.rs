@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use iolite_model::{Access, Bytes, FileOrder, FileTask, Mix, NamedFile, Nanos, Stop, Zoned};
 
-use super::entry::{opt, put};
 use super::files::fills;
 use super::files::paths::{is_device, length, paths};
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
+use crate::language::options::entry::{flag, integer, put, size, special};
 use crate::language::options::option::{Form, Opt};
 use crate::language::options::zones::ZoneMode;
 use crate::language::thread::ThreadIndex;
@@ -375,70 +375,38 @@ fn sizes(given: &OptionValue<'_>) -> Result<Option<(Bytes, Bytes)>> {
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    opt(
-        "size",
-        &[],
-        Form::SizeOrPercent,
-        "",
-        "Total size of the files of a clone, or a percentage of the existing size. The default is the existing size. With zonemode=zbd \
-         and zonesize, this and the other amounts may be numbers of zones, as in 4z.",
-        |s, g| set(s, SIZE, g),
+    special("size", Form::SizeOrPercent, |s, g| set(s, SIZE, g)).help(
+        "Total size of the files of a clone, or a percentage of the existing size. The default is the \
+         existing size. With zonemode=zbd and zonesize, this and the other amounts may be numbers of zones, \
+         as in 4z.",
     ),
-    opt(
-        "filesize",
-        &[],
-        Form::Special("a size, or a range of sizes"),
-        "",
-        "Size of each file; with a range, a random size for each file. The size option then sets only the amount of I/O.",
-        |s, g| put(&mut s.extents.file_size, sizes(g)),
+    special("filesize", Form::Special("a size, or a range of sizes"), |s, g| {
+        put(&mut s.extents.file_size, sizes(g))
+    })
+    .help(
+        "Size of each file; with a range, a random size for each file. The size option then sets only the \
+         amount of I/O.",
     ),
-    opt(
-        "io_size",
-        &["io_limit"],
-        Form::SizeOrPercent,
-        "",
+    special("io_size", Form::SizeOrPercent, |s, g| set(s, IO_SIZE, g)).named_also(&["io_limit"]).help(
         "Amount of I/O, if different from size; if larger, the job starts over. A percentage refers to size.",
-        |s, g| set(s, IO_SIZE, g),
     ),
-    opt(
-        "offset",
-        &["fileoffset"],
-        Form::SizeOrPercent,
-        "0",
-        "Offset in each file at which I/O starts.",
-        |s, g| set(s, OFFSET, g),
+    special("offset", Form::SizeOrPercent, |s, g| set(s, OFFSET, g))
+        .named_also(&["fileoffset"])
+        .default("0")
+        .help("Offset in each file at which I/O starts."),
+    size("offset_align", |s, size| s.extents.offset_align = size)
+        .default("0")
+        .help("Alignment to which an offset in percent is rounded up; 0 for the smallest block size."),
+    special("offset_increment", Form::SizeOrPercent, |s, g| set(s, INCREMENT, g))
+        .default("0")
+        .help("Offset increment from one clone to the next."),
+    integer("number_ios", 0, i64::MAX, |s, value| {
+        s.extents.operations = Some(value as u64).filter(|value| *value > 0)
+    })
+    .default("0")
+    .help(
+        "Maximum number of operations of a clone in each loop, which goes on where the one before has ended; \
+         0 for no limit. It has no effect with time_based.",
     ),
-    opt(
-        "offset_align",
-        &[],
-        Form::Size,
-        "0",
-        "Alignment to which an offset in percent is rounded up; 0 for the smallest block size.",
-        |s, g| put(&mut s.extents.offset_align, g.size()),
-    ),
-    opt(
-        "offset_increment",
-        &[],
-        Form::SizeOrPercent,
-        "0",
-        "Offset increment from one clone to the next.",
-        |s, g| set(s, INCREMENT, g),
-    ),
-    opt(
-        "number_ios",
-        &[],
-        Form::Integer { min: 0, max: i64::MAX },
-        "0",
-        "Maximum number of operations of a clone in each loop, which goes on where the one before has ended; 0 for no limit. It has no effect \
-         with time_based.",
-        |s, g| {
-            put(
-                &mut s.extents.operations,
-                g.integer(0, i64::MAX).map(|max| Some(max as u64).filter(|max| *max > 0)),
-            )
-        },
-    ),
-    opt("file_append", &[], Form::Flag, "0", "I/O starts at the current end of the file.", |s, g| {
-        put(&mut s.extents.append, g.flag())
-    }),
+    flag("file_append", |s, on| s.extents.append = on).help("I/O starts at the current end of the file."),
 ];

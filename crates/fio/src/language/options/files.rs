@@ -9,9 +9,9 @@ use iolite_model::{
 
 pub(crate) mod paths;
 
-use super::entry::{count, opt, put};
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
+use crate::language::options::entry::{MAX, choice, flag, ignored, integer, put, special, text};
 use crate::language::options::io::Direction;
 use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{Thread, ThreadIndex};
@@ -282,7 +282,7 @@ fn range_sync(given: &OptionValue<'_>) -> Result<(RangeSync, u32)> {
         let part: fn(&mut RangeSync) -> &mut bool = given.part(flag).choice(RANGE)?;
         *part(&mut range) = true;
     }
-    Ok((range, count(&given.part(every), 1, u32::MAX)?))
+    Ok((range, given.part(every).integer(1, MAX)? as u32))
 }
 
 /// A flag of sync_file_range, and what it sets.
@@ -294,279 +294,183 @@ const RANGE: &[RangeFlag] = &[
     ("wait_after", |range| &mut range.wait_after),
 ];
 
-const RESERVES: &[(&str, Reserve)] = &[
-    ("native", Reserve::Allocate),
-    ("posix", Reserve::Allocate),
-    ("keep", Reserve::KeepSize),
-    ("truncate", Reserve::Truncate),
-    ("none", Reserve::None),
-    ("0", Reserve::None),
-    ("1", Reserve::Allocate),
-];
-
-const LOCKS: &[(&str, FileLock)] =
-    &[("none", FileLock::None), ("exclusive", FileLock::Exclusive), ("readwrite", FileLock::ReadWrite)];
-
-const SYNCS: &[(&str, Option<OpenSync>)] = &[
-    ("none", None),
-    ("0", None),
-    ("sync", Some(OpenSync::All)),
-    ("1", Some(OpenSync::All)),
-    ("dsync", Some(OpenSync::Data)),
-];
-
-const HINTS: &[(&str, Hint)] = &[
-    ("0", Hint::None),
-    ("none", Hint::None),
-    ("1", Hint::ByOrder),
-    ("sequential", Hint::Sequential),
-    ("random", Hint::Random),
-];
-
-const COUNT: Form = Form::Integer { min: 0, max: 4_294_967_295 };
-
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    opt(
-        "filename",
-        &[],
-        Form::Text,
-        "",
+    special("filename", Form::Text, |s, g| names(g).map(|names| s.files.names.extend(names))).help(
         "Files or devices, separated by colons; the same for all clones. A colon within a name is written as \
-         `\\:`. If repeated, the files are added to those given before, also in global sections. Without it, a job creates its \
-         own files, see filename_format.",
-        |s, g| names(g).map(|names| s.files.names.extend(names)),
+         `\\:`. If repeated, the files are added to those given before, also in global sections. Without it, \
+         a job creates its own files, see filename_format.",
     ),
-    opt(
-        "directory",
-        &[],
-        Form::Text,
-        "",
-        "Directory of the files, or several directories separated by colons, which clones with their own files use in turn.",
-        |s, g| {
-            put(
-                &mut s.files.directories,
-                names(g).map(|names| names.into_iter().map(PathBuf::from).collect()),
-            )
-        },
-    ),
-    opt(
-        "filename_format",
-        &[],
-        Form::Text,
-        "$jobname.$jobnum.$filenum",
-        "Format of the names of the job's own files, with the variables $jobname, $jobnum (number of the clone) and $filenum.",
-        |s, g| put(&mut s.files.format, g.text().map(str::to_owned)),
-    ),
-    opt("unique_filename", &[], Form::Flag, "1", "Names differ between the clients of a server.", |_, g| {
-        g.flag().map(drop)
+    special("directory", Form::Text, |s, g| {
+        put(&mut s.files.directories, names(g).map(|names| names.into_iter().map(PathBuf::from).collect()))
     })
-    .bounded("it has no effect, because there is no client and server mode"),
-    opt(
-        "opendir",
-        &[],
-        Form::Text,
-        "",
-        "Adds all files below this directory, in the order of their names; with nrfiles after it, the first ones only. Symbolic links \
-         are not followed.",
-        |s, g| {
-            s.files.below = g.text().map(|text| Some(PathBuf::from(text)))?;
-            s.files.limit = None;
-            Ok(())
-        },
+    .help(
+        "Directory of the files, or several directories separated by colons, which clones with their own \
+         files use in turn.",
+    ),
+    text("filename_format", |s, text| s.files.format = text.to_owned())
+        .default("$jobname.$jobnum.$filenum")
+        .help(
+            "Format of the names of the job's own files, with the variables $jobname, $jobnum (number of the \
+             clone) and $filenum.",
+        ),
+    ignored("unique_filename", Form::Flag)
+        .default("1")
+        .help("Names differ between the clients of a server.")
+        .bounded("it has no effect, because there is no client and server mode"),
+    text("opendir", |s, text| {
+        s.files.below = Some(PathBuf::from(text));
+        s.files.limit = None;
+    })
+    .help(
+        "Adds all files below this directory, in the order of their names; with nrfiles after it, the first \
+         ones only. Symbolic links are not followed.",
     )
     .bounded("the order is that of the names, where fio has that of the directory"),
-    opt(
+    choice!(
         "lockfile",
-        &[],
-        Form::Choice(&["none", "exclusive", "readwrite"]),
-        "none",
-        "Operations of several jobs on a file wait for each other: all (exclusive), or writes for all and reads for writes \
-         (readwrite). The wait is part of the latency.",
-        |s, g| put(&mut s.files.lock, g.choice(LOCKS)),
+        &[("none", FileLock::None), ("exclusive", FileLock::Exclusive), ("readwrite", FileLock::ReadWrite)],
+        |s, v| s.files.lock = v
+    )
+    .default("none")
+    .help(
+        "Operations of several jobs on a file wait for each other: all (exclusive), or writes for all and \
+         reads for writes (readwrite). The wait is part of the latency.",
     )
     .bounded("not with unlink_each_loop, which creates files again"),
-    opt(
-        "nrfiles",
-        &["nr_files"],
-        COUNT,
-        "1",
-        "Number of files of each clone, unless they are named.",
-        |s, g| {
-            s.files.number = count(g, 0, u32::MAX)?.max(1);
-            // As fio does, which takes its number from opendir.
-            s.files.limit = s.files.below.is_some().then_some(s.files.number);
-            Ok(())
-        },
-    ),
-    opt("openfiles", &[], COUNT, "", "Number of files open at the same time.", |s, g| {
-        put(&mut s.files.open, count(g, 0, u32::MAX).map(Some))
+    integer("nrfiles", 0, MAX, |s, value| {
+        s.files.number = (value as u32).max(1);
+        // As fio does, which takes its number from opendir.
+        s.files.limit = s.files.below.is_some().then_some(s.files.number);
     })
-    .bounded(
-        "it limits how many files are used at the same time; all of them are open all the time",
-    ),
-    opt(
+    .named_also(&["nr_files"])
+    .default("1")
+    .help("Number of files of each clone, unless they are named."),
+    integer("openfiles", 0, MAX, |s, value| s.files.open = Some(value as u32))
+        .help("Number of files open at the same time.")
+        .bounded("it limits how many files are used at the same time; all of them are open all the time"),
+    special(
         "file_service_type",
-        &[],
         Form::Special(
-            "roundrobin, random, sequential, zipf, pareto or normal; then, if wanted, a colon and \
-         a number",
+            "roundrobin, random, sequential, zipf, pareto or normal; then, if wanted, a colon and a number",
         ),
-        "roundrobin",
-        "Order in which several files are used. The number is the number of operations before switching files, or the skew of \
-         zipf, pareto or normal.",
         |s, g| put(&mut s.files.order, order(g)),
+    )
+    .default("roundrobin")
+    .help(
+        "Order in which several files are used. The number is the number of operations before switching \
+         files, or the skew of zipf, pareto or normal.",
     ),
-    opt(
-        "fill_device",
-        &["fill_fs"],
-        Form::Flag,
-        "0",
-        "Writes until the device is full, which is not an error, or until size is written. Files are not preallocated. \
-         Random writes need a size. Files of a job that reads are laid out before it, as far as they fit: after what they hold, in a mix in its place.",
-        |s, g| put(&mut s.files.fill, g.flag()),
-    )
-    .bounded("a mix leaves out files for which there is no space, where fio fails, and the writes of a mix stay within what was laid out"),
-    opt(
-        "create_serialize",
-        &[],
-        Form::Flag,
-        "1",
-        "Files are created job by job instead of concurrently.",
-        |s, g| put(&mut s.files.create_serialize, g.flag()),
-    )
-    .bounded("files are always created job by job"),
-    opt(
-        "create_fsync",
-        &[],
-        Form::Flag,
-        "1",
-        "Created files are made durable before the job starts.",
-        |s, g| put(&mut s.files.create_sync, g.flag()),
-    )
-    .bounded("created files are always made durable before the job starts"),
-    opt(
-        "create_on_open",
-        &[],
-        Form::Flag,
-        "0",
-        "Files are created by the writes of the job instead of before it.",
-        |s, g| put(&mut s.files.create_on_open, g.flag()),
-    )
-    .bounded("files of a job that only writes grow; files of a job that reads are created before it"),
-    opt("create_only", &[], Form::Flag, "0", "Only creates the files, without I/O.", |s, g| {
-        put(&mut s.files.create_only, g.flag())
-    }),
-    opt(
-        "allow_file_create",
-        &[],
-        Form::Flag,
-        "1",
-        "Files may be created. With 0, the job fails if a file is missing or too short.",
-        |s, g| put(&mut s.files.create, g.flag()),
-    ),
-    opt("allow_mounted_write", &[], Form::Flag, "0", "Allows writing to a mounted device.", |s, g| {
-        put(&mut s.files.mounted, g.flag())
-    })
-    .bounded("a device that is in use is never written to: unmount it"),
-    opt(
-        "pre_read",
-        &[],
-        Form::Flag,
-        "0",
-        "Regular files are read into the page cache before the job; implies invalidate=0.",
-        |s, g| put(&mut s.files.pre_read, g.flag()),
-    ),
-    opt("invalidate", &[], Form::Flag, "1", "Drops the page cache of the files before the job.", |s, g| {
-        put(&mut s.files.invalidate, g.flag())
-    }),
-    opt(
+    flag("fill_device", |s, on| s.files.fill = on)
+        .named_also(&["fill_fs"])
+        .help(
+            "Writes until the device is full, which is not an error, or until size is written. Files are not \
+             preallocated. Random writes need a size. Files of a job that reads are laid out before it, as \
+             far as they fit: after what they hold, in a mix in its place.",
+        )
+        .bounded(
+            "a mix leaves out files for which there is no space, where fio fails, and the writes of a mix \
+             stay within what was laid out",
+        ),
+    flag("create_serialize", |s, on| s.files.create_serialize = on)
+        .default("1")
+        .help("Files are created job by job instead of concurrently.")
+        .bounded("files are always created job by job"),
+    flag("create_fsync", |s, on| s.files.create_sync = on)
+        .default("1")
+        .help("Created files are made durable before the job starts.")
+        .bounded("created files are always made durable before the job starts"),
+    flag("create_on_open", |s, on| s.files.create_on_open = on)
+        .help("Files are created by the writes of the job instead of before it.")
+        .bounded("files of a job that only writes grow; files of a job that reads are created before it"),
+    flag("create_only", |s, on| s.files.create_only = on).help("Only creates the files, without I/O."),
+    flag("allow_file_create", |s, on| s.files.create = on)
+        .default("1")
+        .help("Files may be created. With 0, the job fails if a file is missing or too short."),
+    flag("allow_mounted_write", |s, on| s.files.mounted = on)
+        .help("Allows writing to a mounted device.")
+        .bounded("a device that is in use is never written to: unmount it"),
+    flag("pre_read", |s, on| s.files.pre_read = on)
+        .help("Regular files are read into the page cache before the job; implies invalidate=0."),
+    flag("invalidate", |s, on| s.files.invalidate = on)
+        .default("1")
+        .help("Drops the page cache of the files before the job."),
+    choice!(
         "sync",
-        &[],
-        Form::Choice(&["none", "0", "sync", "1", "dsync"]),
-        "none",
-        "Files are opened so that every write is durable when it completes: with all metadata (sync) or only the required \
-         metadata (dsync).",
-        |s, g| put(&mut s.files.durable, g.choice(SYNCS)),
+        &[
+            ("none", None),
+            ("0", None),
+            ("sync", Some(OpenSync::All)),
+            ("1", Some(OpenSync::All)),
+            ("dsync", Some(OpenSync::Data)),
+        ],
+        |s, v| s.files.durable = v
+    )
+    .default("none")
+    .help(
+        "Files are opened so that every write is durable when it completes: with all metadata (sync) or only \
+         the required metadata (dsync).",
     ),
-    opt("fsync", &[], COUNT, "0", "Number of writes between calls of fsync; 0 for none.", |s, g| {
-        put(&mut s.files.fsync, count(g, 0, u32::MAX))
-    }),
-    opt("fdatasync", &[], COUNT, "0", "Number of writes between calls of fdatasync; 0 for none.", |s, g| {
-        put(&mut s.files.fdatasync, count(g, 0, u32::MAX))
-    }),
-    opt(
+    integer("fsync", 0, MAX, |s, value| s.files.fsync = value as u32)
+        .default("0")
+        .help("Number of writes between calls of fsync; 0 for none."),
+    integer("fdatasync", 0, MAX, |s, value| s.files.fdatasync = value as u32)
+        .default("0")
+        .help("Number of writes between calls of fdatasync; 0 for none."),
+    special(
         "sync_file_range",
-        &[],
         Form::Special("some of wait_before, write, wait_after with commas, a colon, and a number of writes"),
-        "",
-        "Number of writes between calls of sync_file_range.",
         |s, g| {
             (s.files.range, s.files.range_sync) = range_sync(g)?;
             Ok(())
         },
-    ),
-    opt("end_fsync", &[], Form::Flag, "0", "Calls fsync at the end of the job.", |s, g| {
-        put(&mut s.files.end_sync, g.flag().map(|on| on.then_some(SyncMethod::Fsync)))
-    }),
-    opt(
-        "fsync_on_close",
-        &[],
-        Form::Flag,
-        "0",
-        "Calls fsync when a file is closed, which is at the end of the job.",
-        |s, g| put(&mut s.files.close_sync, g.flag()),
-    ),
-    opt(
-        "end_syncfs",
-        &[],
-        Form::Flag,
-        "0",
-        "Makes everything in the file system durable at the end of the job (syncfs).",
-        |s, g| {
-            if g.flag()? {
-                s.files.end_sync = Some(SyncMethod::FileSystem);
-            }
-            Ok(())
-        },
-    ),
-    opt(
-        "filetype",
-        &[],
-        Form::Choice(&["none", "file", "block", "char"]),
-        "none",
-        "Type of the files, which is detected instead.",
-        |_, g| g.choice(&[("none", ()), ("file", ()), ("block", ()), ("char", ())]),
     )
-    .bounded("the actual type of the file is used"),
-    opt(
+    .help("Number of writes between calls of sync_file_range."),
+    flag("end_fsync", |s, on| s.files.end_sync = on.then_some(SyncMethod::Fsync))
+        .help("Calls fsync at the end of the job."),
+    flag("fsync_on_close", |s, on| s.files.close_sync = on)
+        .help("Calls fsync when a file is closed, which is at the end of the job."),
+    flag("end_syncfs", |s, on| {
+        if on {
+            s.files.end_sync = Some(SyncMethod::FileSystem);
+        }
+    })
+    .help("Makes everything in the file system durable at the end of the job (syncfs)."),
+    ignored("filetype", Form::Choice(&["none", "file", "block", "char"]))
+        .default("none")
+        .help("Type of the files, which is detected instead.")
+        .bounded("the actual type of the file is used"),
+    choice!(
         "fallocate",
-        &[],
-        Form::Choice(&["native", "posix", "keep", "truncate", "none", "0", "1"]),
-        "native",
-        "Method of preallocating files before they are written.",
-        |s, g| put(&mut s.files.reserve, g.choice(RESERVES)),
-    ),
-    opt(
+        &[
+            ("native", Reserve::Allocate),
+            ("posix", Reserve::Allocate),
+            ("keep", Reserve::KeepSize),
+            ("truncate", Reserve::Truncate),
+            ("none", Reserve::None),
+            ("0", Reserve::None),
+            ("1", Reserve::Allocate),
+        ],
+        |s, v| s.files.reserve = v
+    )
+    .default("native")
+    .help("Method of preallocating files before they are written."),
+    choice!(
         "fadvise_hint",
-        &[],
-        Form::Choice(&["0", "none", "1", "sequential", "random"]),
-        "1",
-        "Advises the kernel of the access pattern (posix_fadvise), which affects read-ahead.",
-        |s, g| put(&mut s.files.hint, g.choice(HINTS)),
-    ),
-    opt(
-        "overwrite",
-        &[],
-        Form::Flag,
-        "0",
-        "Files are laid out completely before the job overwrites them.",
-        |s, g| put(&mut s.files.overwrite, g.flag()),
-    ),
-    opt("unlink", &[], Form::Flag, "0", "The files are removed at the end.", |s, g| {
-        put(&mut s.files.remove, g.flag())
-    }),
-    opt("unlink_each_loop", &[], Form::Flag, "0", "The files are removed before each further loop; those of the last loop are kept.", |s, g| {
-        put(&mut s.files.remove_each, g.flag())
-    }),
+        &[
+            ("0", Hint::None),
+            ("none", Hint::None),
+            ("1", Hint::ByOrder),
+            ("sequential", Hint::Sequential),
+            ("random", Hint::Random),
+        ],
+        |s, v| s.files.hint = v
+    )
+    .default("1")
+    .help("Advises the kernel of the access pattern (posix_fadvise), which affects read-ahead."),
+    flag("overwrite", |s, on| s.files.overwrite = on)
+        .help("Files are laid out completely before the job overwrites them."),
+    flag("unlink", |s, on| s.files.remove = on).help("The files are removed at the end."),
+    flag("unlink_each_loop", |s, on| s.files.remove_each = on)
+        .help("The files are removed before each further loop; those of the last loop are kept."),
 ];

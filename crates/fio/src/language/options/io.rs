@@ -13,11 +13,11 @@ pub use self::distribution::{Distribution, Hot};
 pub use self::precondition::Preconditioning;
 pub(crate) use self::precondition::holds_cache;
 
-use super::entry::{count, opt, put};
 use super::sizes::used;
 use super::zones;
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
+use crate::language::options::entry::{choice, flag, ignored, integer, number, size, special};
 use crate::language::options::option::{Form, Opt};
 use crate::language::thread::ThreadIndex;
 use crate::language::value::OptionValue;
@@ -305,191 +305,137 @@ fn percent(given: &OptionValue<'_>) -> Result<u8> {
     given.integer(0, 100).map(|percent| percent as u8)
 }
 
-const PERCENT: Form = Form::Integer { min: 0, max: 100 };
-
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    opt(
+    special(
         "rw",
-        &["readwrite"],
         Form::Special(
             "read, write, trim, rw, trimwrite, or one of randread, randwrite, randtrim, randrw, \
-         randtrimwrite; then, if wanted, a colon and a number",
+             randtrimwrite; then, if wanted, a colon and a number",
         ),
-        "read",
-        "Kind of operations, sequential or random. A number after a colon is the number of bytes to skip after each operation of \
-         a sequential job, or the number of sequential operations before the next random offset of a random job. A negative \
-         number of bytes moves backwards from the end of each operation: twice bs reads backwards, block by block. It must be at \
-         least the largest bs. Reads and writes of a sequential mix advance independently.",
         |s, g| readwrite(&mut s.io, g),
+    )
+    .named_also(&["readwrite"])
+    .default("read")
+    .help(
+        "Kind of operations, sequential or random. A number after a colon is the number of bytes to skip \
+         after each operation of a sequential job, or the number of sequential operations before the next \
+         random offset of a random job. A negative number of bytes moves backwards from the end of each \
+         operation: twice bs reads backwards, block by block. It must be at least the largest bs. Reads and \
+         writes of a sequential mix advance independently.",
     ),
-    opt(
-        "rw_sequencer",
-        &[],
-        Form::Choice(&["sequential", "identical"]),
-        "sequential",
-        "Whether the operations after a random offset continue from it (sequential) or repeat it (identical).",
-        |s, g| put(&mut s.io.identical, g.choice(&[("sequential", false), ("identical", true)])),
-    ),
-    opt("rwmixread", &[], PERCENT, "50", "Percentage of reads in a mix.", |s, g| {
-        put(&mut s.io.read_percent, percent(g))
-    }),
-    opt(
-        "rwmixwrite",
-        &[],
-        PERCENT,
-        "50",
-        "Percentage of writes in a mix. If rwmixread is also given, the later one applies.",
-        |s, g| put(&mut s.io.read_percent, percent(g).map(|writes| 100 - writes)),
-    ),
-    opt(
+    choice!("rw_sequencer", &[("sequential", false), ("identical", true)], |s, v| s.io.identical = v)
+        .default("sequential")
+        .help(
+            "Whether the operations after a random offset continue from it (sequential) or repeat it \
+             (identical).",
+        ),
+    integer("rwmixread", 0, 100, |s, value| s.io.read_percent = value as u8)
+        .default("50")
+        .help("Percentage of reads in a mix."),
+    integer("rwmixwrite", 0, 100, |s, value| s.io.read_percent = 100 - value as u8)
+        .default("50")
+        .help("Percentage of writes in a mix. If rwmixread is also given, the later one applies."),
+    special(
         "percentage_random",
-        &[],
         Form::Special("a percentage, or percentages for reads, writes and trims"),
-        "100",
-        "Percentage of operations of a random job with a random offset; the others are sequential.",
         |s, g| {
             s.io.random_percent = g.triplet(s.io.random_percent, percent)?;
             Ok(())
         },
     )
+    .default("100")
+    .help("Percentage of operations of a random job with a random offset; the others are sequential.")
     .bounded(
-        "with several block sizes one percentage for all directions, and only divisors of 100, at equal distances",
+        "with several block sizes one percentage for all directions, and only divisors of 100, at equal \
+         distances",
     ),
-    opt(
-        "norandommap",
-        &[],
-        Form::Flag,
-        "0",
+    flag("norandommap", |s, on| s.io.no_map = on).help(
         "Random offsets are independent: blocks may be accessed several times or never, and no map is kept.",
-        |s, g| put(&mut s.io.no_map, g.flag()),
     ),
-    opt(
-        "random_sequence_stride",
-        &[],
-        Form::Size,
-        "0",
-        "Distance from the start of one sequential operation of a random job to the next (rw=randread:N, percentage_random); 0 \
-         for the block size.",
-        |s, g| put(&mut s.io.stride, g.size()),
-    )
-    .bounded("for jobs of one block size"),
-    opt("num_range", &[], Form::Integer { min: 1, max: 1 }, "1", "Number of ranges of one trim.", |_, g| {
-        g.integer(1, 1).map(drop)
+    size("random_sequence_stride", |s, size| s.io.stride = size)
+        .default("0")
+        .help(
+            "Distance from the start of one sequential operation of a random job to the next (rw=randread:N, \
+             percentage_random); 0 for the block size.",
+        )
+        .bounded("for jobs of one block size"),
+    ignored("num_range", Form::Integer { min: 1, max: 1 })
+        .default("1")
+        .help("Number of ranges of one trim.")
+        .bounded(
+            "only 1: the system calls for trims take one range; commands with several are NVMe's, which \
+             ioengine=io_uring_cmd sends",
+        ),
+    flag("sprandom", |s, on| s.io.precondition = on)
+        .help(
+            "Preconditions a solid-state drive by one pass of random writes, which writes each block once \
+             and then as many again as the drive has memory for, so that invalid blocks are distributed as \
+             in the steady state. For rw=randwrite with one block size, on a whole drive that was erased \
+             before.",
+        )
+        .bounded("how many blocks of a region are written again follows from a model of our own"),
+    number("spr_op", 0.0, 10.0, |s, value| s.io.preconditioning.over_provisioning = value)
+        .default("0.15")
+        .help(
+            "Over-provisioning of the drive for sprandom: its memory beyond its capacity, divided by its \
+             capacity.",
+        ),
+    integer("spr_num_regions", 1, 1 << 20, |s, value| s.io.preconditioning.regions = value as u32)
+        .default("100")
+        .help(
+            "Number of regions into which sprandom divides the pass: the more, the more exact, and the less \
+             memory is needed.",
+        ),
+    size("spr_cs", |s, size| s.io.preconditioning.cache = size).default("0").help(
+        "Cache of the drive for sprandom: with one, a region lies between a block and its being written \
+         again.",
+    ),
+    ignored("softrandommap", Form::Flag)
+        .help("The job continues without a map if memory is insufficient; no map is needed here."),
+    choice!("random_generator", &[("tausworthe", false), ("tausworthe64", false), ("lfsr", true)], |s, v| {
+        s.io.lfsr = v
     })
+    .default("tausworthe")
+    .help("Generator of random offsets.")
     .bounded(
-        "only 1: the system calls for trims take one range; commands with several are NVMe's, which ioengine=io_uring_cmd sends",
+        "all three use xoshiro256++, and a keyed permutation if every block is accessed once; offsets differ \
+         from fio's",
     ),
-    opt(
-        "sprandom",
-        &[],
-        Form::Flag,
-        "0",
-        "Preconditions a solid-state drive by one pass of random writes, which writes each block once and then as many again as \
-         the drive has memory for, so that invalid blocks are distributed as in the steady state. For rw=randwrite with one block \
-         size, on a whole drive that was erased before.",
-        |s, g| put(&mut s.io.precondition, g.flag()),
-    )
-    .bounded("how many blocks of a region are written again follows from a model of our own"),
-    opt(
-        "spr_op",
-        &[],
-        Form::Number { min: 0.0, max: 10.0 },
-        "0.15",
-        "Over-provisioning of the drive for sprandom: its memory beyond its capacity, divided by its capacity.",
-        |s, g| put(&mut s.io.preconditioning.over_provisioning, g.number(0.0, 10.0)),
-    ),
-    opt(
-        "spr_num_regions",
-        &[],
-        Form::Integer { min: 1, max: 1 << 20 },
-        "100",
-        "Number of regions into which sprandom divides the pass: the more, the more exact, and the less memory is needed.",
-        |s, g| put(&mut s.io.preconditioning.regions, count(g, 1, 1 << 20)),
-    ),
-    opt(
-        "spr_cs",
-        &[],
-        Form::Size,
-        "0",
-        "Cache of the drive for sprandom: with one, a region lies between a block and its being written again.",
-        |s, g| put(&mut s.io.preconditioning.cache, g.size()),
-    ),
-    opt(
-        "softrandommap",
-        &[],
-        Form::Flag,
-        "0",
-        "The job continues without a map if memory is insufficient; no map is needed here.",
-        |_, g| g.flag().map(drop),
-    ),
-    opt(
-        "random_generator",
-        &[],
-        Form::Choice(&["tausworthe", "tausworthe64", "lfsr"]),
-        "tausworthe",
-        "Generator of random offsets.",
-        |s, g| {
-            put(&mut s.io.lfsr, g.choice(&[("tausworthe", false), ("tausworthe64", false), ("lfsr", true)]))
-        },
-    )
-    .bounded(
-        "all three use xoshiro256++, and a keyed permutation if every block is accessed once; offsets differ from fio's",
-    ),
-    opt(
+    special(
         "random_distribution",
-        &[],
         Form::Special(
             "random, zipf:THETA[:CENTRE], pareto:H[:CENTRE], normal:DEVIATION[:CENTRE], zoned:IO/SIZE:..., \
              zoned_abs:IO/SIZE:...",
         ),
-        "random",
-        "Distribution of random offsets. zoned: percentages of the operations and of the region; zoned_abs: percentages of the \
-         operations and sizes. All except random imply norandommap. CENTRE is where the most frequent block lies, from 0 (the \
-         start of the region) to 1 (its end).",
         |s, g| distribution::set(&mut s.io.distribution, g),
     )
+    .default("random")
+    .help(
+        "Distribution of random offsets. zoned: percentages of the operations and of the region; zoned_abs: \
+         percentages of the operations and sizes. All except random imply norandommap. CENTRE is where the \
+         most frequent block lies, from 0 (the start of the region) to 1 (its end).",
+    )
     .bounded(
-        "the hot blocks of zipf and pareto are scattered by a different permutation, and normal is not scattered, which is \
-         reported with the results",
+        "the hot blocks of zipf and pareto are scattered by a different permutation, and normal is not \
+         scattered, which is reported with the results",
     ),
-    opt("randrepeat", &[], Form::Flag, "1", "Offsets are the same in every run.", |s, g| {
-        put(&mut s.io.repeat, g.flag())
-    }),
-    opt("allrandrepeat", &[], Form::Flag, "0", "All random values are the same in every run.", |s, g| {
-        put(&mut s.io.repeat_all, g.flag())
-    }),
-    opt(
-        "randseed",
-        &[],
-        Form::Integer { min: 0, max: i64::MAX },
-        "",
-        "Seed of the random numbers: another seed gives other offsets, sizes and contents.",
-        |s, g| put(&mut s.io.seed, g.integer(0, i64::MAX).map(|seed| Some(seed as u64))),
-    )
-    .bounded("it also applies with randrepeat"),
-    opt("direct", &[], Form::Flag, "0", "Bypasses the page cache (O_DIRECT).", |s, g| {
-        put(&mut s.io.direct, g.flag())
-    }),
-    opt("buffered", &[], Form::Flag, "1", "Uses the page cache: the opposite of direct.", |s, g| {
-        put(&mut s.io.direct, g.flag().map(|buffered| !buffered))
-    }),
-    opt(
-        "atomic",
-        &[],
-        Form::Flag,
-        "0",
-        "Writes are atomic, even across a power failure (RWF_ATOMIC). Implies direct=1.",
-        |s, g| put(&mut s.io.atomic, g.flag()),
-    )
-    .differs("only ioengine=pvsync2 uses RWF_ATOMIC; the other engines treat it as direct=1, as in fio 3.33"),
-    opt(
-        "write_barrier",
-        &[],
-        Form::Integer { min: 0, max: i64::MAX },
-        "0",
-        "Every Nth write is a barrier.",
-        |_, g| g.integer(0, i64::MAX).map(|_| ()),
-    )
-    .differs("Linux has no barrier writes and fio does without them: use fsync= or fdatasync="),
+    flag("randrepeat", |s, on| s.io.repeat = on).default("1").help("Offsets are the same in every run."),
+    flag("allrandrepeat", |s, on| s.io.repeat_all = on).help("All random values are the same in every run."),
+    integer("randseed", 0, i64::MAX, |s, value| s.io.seed = Some(value as u64))
+        .help("Seed of the random numbers: another seed gives other offsets, sizes and contents.")
+        .bounded("it also applies with randrepeat"),
+    flag("direct", |s, on| s.io.direct = on).help("Bypasses the page cache (O_DIRECT)."),
+    flag("buffered", |s, on| s.io.direct = !on)
+        .default("1")
+        .help("Uses the page cache: the opposite of direct."),
+    flag("atomic", |s, on| s.io.atomic = on)
+        .help("Writes are atomic, even across a power failure (RWF_ATOMIC). Implies direct=1.")
+        .differs(
+            "only ioengine=pvsync2 uses RWF_ATOMIC; the other engines treat it as direct=1, as in fio 3.33",
+        ),
+    ignored("write_barrier", Form::Integer { min: 0, max: i64::MAX })
+        .default("0")
+        .help("Every Nth write is a barrier.")
+        .differs("Linux has no barrier writes and fio does without them: use fsync= or fdatasync="),
 ];

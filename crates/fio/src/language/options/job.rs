@@ -2,9 +2,9 @@
 
 use iolite_model::{Bytes, Nanos, Ramp};
 
-use super::entry::{count, opt, put, text};
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
+use crate::language::options::entry::{MAX, choice, flag, ignored, integer, put, size, special, text, time};
 use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{ExitAll, ExitWhat, Thread, ThreadIndex};
 use crate::language::value::{OptionValue, Unit};
@@ -147,161 +147,75 @@ fn delay(given: &OptionValue<'_>) -> Result<(Nanos, Nanos)> {
     Ok((one.min(other), one.max(other)))
 }
 
-const EXITS: &[(&str, ExitWhat)] =
-    &[("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall), ("all", ExitWhat::All)];
-
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    opt(
-        "name",
-        &[],
-        Form::Text,
-        "",
-        "Name of the job, shown with its results and used in the names of its files.",
-        |s, g| put(&mut s.job.name, g.text().map(str::to_owned)),
-    ),
-    opt("description", &[], Form::Text, "", "Description, shown with the results.", |s, g| {
-        put(&mut s.job.description, text(g))
-    }),
-    opt(
-        "numjobs",
-        &[],
-        Form::Integer { min: 1, max: 100_000 },
-        "1",
-        "Number of clones of the job that run at the same time.",
-        |s, g| put(&mut s.job.numjobs, count(g, 1, 100_000)),
-    ),
-    opt(
-        "loops",
-        &[],
-        Form::Integer { min: 0, max: 4_294_967_295 },
-        "1",
-        "Number of times the job is run; 0 means 1.",
-        |s, g| put(&mut s.job.loops, count(g, 0, u32::MAX).map(|loops| loops.max(1))),
-    ),
-    opt(
-        "runtime",
-        &["timeout"],
-        Form::Time("seconds"),
-        "0",
-        "Ends the job after this time, even if it is not complete. 0 for no limit.",
-        |s, g| put(&mut s.job.runtime, g.time(Unit::Seconds)),
-    ),
-    opt("time_based", &[], Form::Flag, "0", "Repeats the job until its runtime has elapsed.", |s, g| {
-        put(&mut s.job.time_based, g.flag())
-    }),
-    opt(
-        "startdelay",
-        &["start_delay"],
-        Form::Special("a time in seconds, or a range of times such as 1-5"),
-        "0",
-        "Delays the start of the job; with a range, by a random time for each clone.",
-        |s, g| put(&mut s.job.start_delay, delay(g)),
-    ),
-    opt(
-        "ramp_time",
-        &[],
-        Form::Time("seconds"),
-        "0",
-        "Time at the start that is excluded from the results. It is not part of the runtime.",
-        |s, g| put(&mut s.job.ramp_time, g.time(Unit::Seconds)),
-    ),
-    opt(
-        "stonewall",
-        &["wait_for_previous"],
-        Form::Flag,
-        "0",
-        "Starts the job when all previous jobs have ended. Also begins a new group.",
-        |s, g| put(&mut s.job.stonewall, g.flag()),
-    ),
-    opt(
-        "new_group",
-        &[],
-        Form::Flag,
-        "0",
-        "Begins a new group. Results of a group can be reported together.",
-        |s, g| put(&mut s.job.new_group, g.flag()),
-    ),
-    opt(
-        "wait_for",
-        &[],
-        Form::Text,
-        "",
+    text("name", |s, text| s.job.name = text.to_owned())
+        .help("Name of the job, shown with its results and used in the names of its files."),
+    text("description", |s, text| s.job.description = Some(text.to_owned()))
+        .help("Description, shown with the results."),
+    integer("numjobs", 1, 100_000, |s, value| s.job.numjobs = value as u32)
+        .default("1")
+        .help("Number of clones of the job that run at the same time."),
+    integer("loops", 0, MAX, |s, value| s.job.loops = (value as u32).max(1))
+        .default("1")
+        .help("Number of times the job is run; 0 means 1."),
+    time("runtime", Unit::Seconds, |s, time| s.job.runtime = time)
+        .named_also(&["timeout"])
+        .default("0")
+        .help("Ends the job after this time, even if it is not complete. 0 for no limit."),
+    flag("time_based", |s, on| s.job.time_based = on).help("Repeats the job until its runtime has elapsed."),
+    special("startdelay", Form::Special("a time in seconds, or a range of times such as 1-5"), |s, g| {
+        put(&mut s.job.start_delay, delay(g))
+    })
+    .named_also(&["start_delay"])
+    .default("0")
+    .help("Delays the start of the job; with a range, by a random time for each clone."),
+    time("ramp_time", Unit::Seconds, |s, time| s.job.ramp_time = time)
+        .default("0")
+        .help("Time at the start that is excluded from the results. It is not part of the runtime."),
+    flag("stonewall", |s, on| s.job.stonewall = on)
+        .named_also(&["wait_for_previous"])
+        .help("Starts the job when all previous jobs have ended. Also begins a new group."),
+    flag("new_group", |s, on| s.job.new_group = on)
+        .help("Begins a new group. Results of a group can be reported together."),
+    text("wait_for", |s, text| s.job.wait_for = Some(text.to_owned())).help(
         "Starts the job when all clones of the named job, which must be defined before it, have ended.",
-        |s, g| put(&mut s.job.wait_for, text(g)),
     ),
-    opt(
-        "thread",
-        &[],
-        Form::Flag,
-        "0",
-        "Clones are threads instead of processes; always the case here.",
-        |_, g| g.flag().map(drop),
-    ),
-    opt(
-        "threads",
-        &[],
-        Form::Integer { min: 0, max: 4_294_967_295 },
-        "",
-        "Has no effect, as in fio. See numjobs.",
-        |_, g| count(g, 0, 4_294_967_295).map(drop),
-    ),
-    opt("exitall", &[], Form::Flag, "0", "When the job ends, ends other jobs: see exit_what.", |s, g| {
-        put(&mut s.job.exit_all, g.flag())
-    }),
-    opt(
-        "exitall_on_error",
-        &[],
-        Form::Flag,
-        "0",
-        "When the job ends with an error, ends other jobs: see exit_what.",
-        |s, g| put(&mut s.job.exit_all_on_error, g.flag()),
-    ),
-    opt(
+    ignored("thread", Form::Flag).help("Clones are threads instead of processes; always the case here."),
+    ignored("threads", Form::Integer { min: 0, max: 4_294_967_295 })
+        .help("Has no effect, as in fio. See numjobs."),
+    flag("exitall", |s, on| s.job.exit_all = on).help("When the job ends, ends other jobs: see exit_what."),
+    flag("exitall_on_error", |s, on| s.job.exit_all_on_error = on)
+        .help("When the job ends with an error, ends other jobs: see exit_what."),
+    choice!(
         "exit_what",
-        &[],
-        Form::Choice(&["group", "stonewall", "all"]),
-        "group",
-        "Jobs that exitall ends: those of the group, all running jobs, or all jobs.",
-        |s, g| put(&mut s.job.exit_what, g.choice(EXITS)),
-    ),
-    opt(
-        "exec_prerun",
-        &[],
-        Form::Text,
-        "",
-        "Shell command to run before the job; its output is written to NAME.prerun.txt.",
-        |s, g| put(&mut s.job.prerun, text(g)),
-    ),
-    opt(
-        "exec_postrun",
-        &[],
-        Form::Text,
-        "",
-        "Shell command to run after the job; its output is written to NAME.postrun.txt.",
-        |s, g| put(&mut s.job.postrun, text(g)),
-    ),
-    opt(
-        "ramp_size",
-        &[],
-        Form::Size,
-        "0",
-        "Amount of I/O of each clone at the start that is excluded from the results; not with ramp_time. The runtime begins after \
-         it.",
-        |s, g| put(&mut s.job.ramp_size, g.size()),
+        &[("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall), ("all", ExitWhat::All)],
+        |s, v| s.job.exit_what = v
     )
-    .differs("each clone has its own amount, also with group_reporting, where fio counts the whole group's"),
-    opt(
-        "profile",
-        &[],
-        Form::Text,
-        "",
-        "Built-in test, on the command line: tiobench, whose options size (in MiB), block (in bytes), numruns, dir and threads may \
-         follow it: sequential and random writes, then reads, of four files.",
-        |_, _| Err(OptionError::refused("it is an option of the command line", "write fio --profile=tiobench")),
+    .default("group")
+    .help("Jobs that exitall ends: those of the group, all running jobs, or all jobs."),
+    text("exec_prerun", |s, text| s.job.prerun = Some(text.to_owned()))
+        .help("Shell command to run before the job; its output is written to NAME.prerun.txt."),
+    text("exec_postrun", |s, text| s.job.postrun = Some(text.to_owned()))
+        .help("Shell command to run after the job; its output is written to NAME.postrun.txt."),
+    size("ramp_size", |s, size| s.job.ramp_size = size)
+        .default("0")
+        .help(
+            "Amount of I/O of each clone at the start that is excluded from the results; not with ramp_time. \
+             The runtime begins after it.",
+        )
+        .differs(
+            "each clone has its own amount, also with group_reporting, where fio counts the whole group's",
+        ),
+    special("profile", Form::Text, |_, _| {
+        Err(OptionError::refused("it is an option of the command line", "write fio --profile=tiobench"))
+    })
+    .help(
+        "Built-in test, on the command line: tiobench, whose options size (in MiB), block (in bytes), \
+         numruns, dir and threads may follow it: sequential and random writes, then reads, of four files.",
     )
     .bounded(
-        "the options of the profile take effect, which fio 3.33 reads and leaves unused; act, at which fio 3.33 ends with a buffer \
-         overflow, is rejected",
+        "the options of the profile take effect, which fio 3.33 reads and leaves unused; act, at which fio \
+         3.33 ends with a buffer overflow, is rejected",
     ),
 ];

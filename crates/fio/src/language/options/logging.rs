@@ -6,7 +6,8 @@ use iolite_model::{Bytes, FileTask, JobTask, Mix, Nanos, SizeLaw};
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
-use crate::language::options::option::{Form, Opt, Support};
+use crate::language::options::entry::{CPUS, MAX, choice, flag, ignored, integer, put, special};
+use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{Clock, LogValue, Thread, ThreadIndex};
 use crate::language::value::OptionValue;
 
@@ -198,14 +199,9 @@ const fn milliseconds(count: u64) -> Nanos {
     Nanos(count * Nanos::MILLISECOND.0)
 }
 
-/// A number of milliseconds.
-fn in_ms(given: &OptionValue<'_>) -> Result<Nanos> {
-    given.integer(0, MAX).map(|count| milliseconds(count as u64))
-}
-
 /// A number of milliseconds, of which 0 is none.
-fn window(given: &OptionValue<'_>) -> Result<Option<Nanos>> {
-    in_ms(given).map(|time| (time.0 > 0).then_some(time))
+fn window(count: i64) -> Option<Nanos> {
+    (count > 0).then(|| milliseconds(count as u64))
 }
 
 /// The prefix of a log; empty for the job's name.
@@ -233,332 +229,165 @@ fn percentiles(given: &OptionValue<'_>) -> Result<Vec<f64>> {
 }
 
 const MAX_PERCENTILES: usize = 20;
-const MAX: i64 = u32::MAX as i64;
-const MILLISECONDS: Form = Form::Integer { min: 0, max: MAX };
-const NOT_IN_MEMORY: Support =
-    Support::Bounded("logs are written while the job runs, so that they take no memory");
-
-const CLOCK: Form = Form::Integer { min: 0, max: 11 };
+const NOT_IN_MEMORY: &str = "logs are written while the job runs, so that they take no memory";
 
 /// A clock; how far it is ahead is read when the jobs are planned.
-fn clock(given: &OptionValue<'_>) -> Result<Clock> {
-    given.integer(0, 11).map(|id| Clock { id: id as u32, ahead: 0 })
-}
-
-/// A flag.
-const fn flag(
-    name: &'static str,
-    default: &'static str,
-    help: &'static str,
-    set: fn(&mut Spec, &OptionValue<'_>) -> Result,
-) -> Opt {
-    Opt { name, form: Form::Flag, default, help, set, ..Opt::PLAIN }
+const fn clock(id: i64) -> Clock {
+    Clock { id: id as u32, ahead: 0 }
 }
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    flag(
-        "group_reporting",
-        "0",
-        "Reports the results of a group of jobs together. Logs are still written for each job.",
-        |spec, given| given.flag().map(|on| spec.logging.grouped = on),
+    flag("group_reporting", |s, on| s.logging.grouped = on)
+        .help("Reports the results of a group of jobs together. Logs are still written for each job."),
+    flag("stats", |s, on| s.logging.left_out = !on)
+        .default("1")
+        .help("Whether the job is reported with the results.")
+        .bounded("fio 3.33 leaves an entry without a name and values in JSON"),
+    choice!(
+        "unified_rw_reporting",
+        &[("none", 0), ("mixed", 1), ("both", 2), ("0", 0), ("1", 1), ("2", 2)],
+        |s, v| s.logging.unified = v
+    )
+    .default("none")
+    .help("Reports reads, writes and trims separately (none), combined (mixed), or both."),
+    flag("clat_percentiles", |s, on| s.logging.clat_percentiles = on)
+        .default("1")
+        .help("Reports percentiles of the completion latency."),
+    flag("slat_percentiles", |s, on| s.logging.slat_percentiles = on)
+        .help("Reports percentiles of the submission latency."),
+    flag("lat_percentiles", |s, on| s.logging.lat_percentiles = on)
+        .help("Reports percentiles of the total latency."),
+    special(
+        "percentile_list",
+        Form::Special("up to 20 numbers above 0, up to 100, with colons between them"),
+        |s, g| put(&mut s.logging.percentiles, percentiles(g)),
+    )
+    .default("1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99")
+    .help("Which percentiles are reported."),
+    integer("significant_figures", 1, 10, |s, value| s.logging.significant = value as u32)
+        .default("4")
+        .help("Digits of the figures in the normal output."),
+    flag("disk_util", |s, on| s.logging.disks = on)
+        .default("1")
+        .help("Reports the counters of the underlying devices."),
+    choice!("kb_base", &[("1024", 1024), ("1000", 1000)], |s, v| s.logging.kb_base = v).default("1024").help(
+        "What k, m and g stand for in settings after it. With 1024 they are powers of 1024 and kib, mib, gib \
+         powers of 1000, as in old job files; with 1000 it is the right way around.",
     ),
-    Opt {
-        name: "stats",
-        form: Form::Flag,
-        default: "1",
-        help: "Whether the job is reported with the results.",
-        support: Support::Bounded("fio 3.33 leaves an entry without a name and values in JSON"),
-        set: |spec, given| given.flag().map(|on| spec.logging.left_out = !on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "unified_rw_reporting",
-        form: Form::Choice(&["none", "mixed", "both", "0", "1", "2"]),
-        default: "none",
-        help: "Reports reads, writes and trims separately (none), combined (mixed), or both.",
-        set: |spec, given| {
-            let choices = [("none", 0), ("mixed", 1), ("both", 2), ("0", 0), ("1", 1), ("2", 2)];
-            given.choice(&choices).map(|unified| spec.logging.unified = unified)
-        },
-        ..Opt::PLAIN
-    },
-    flag("clat_percentiles", "1", "Reports percentiles of the completion latency.", |spec, given| {
-        given.flag().map(|on| spec.logging.clat_percentiles = on)
-    }),
-    flag("slat_percentiles", "0", "Reports percentiles of the submission latency.", |spec, given| {
-        given.flag().map(|on| spec.logging.slat_percentiles = on)
-    }),
-    flag("lat_percentiles", "0", "Reports percentiles of the total latency.", |spec, given| {
-        given.flag().map(|on| spec.logging.lat_percentiles = on)
-    }),
-    Opt {
-        name: "percentile_list",
-        form: Form::Special("up to 20 numbers above 0, up to 100, with colons between them"),
-        default: "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99",
-        help: "Which percentiles are reported.",
-        set: |spec, given| percentiles(given).map(|list| spec.logging.percentiles = list),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "significant_figures",
-        form: Form::Integer { min: 1, max: 10 },
-        default: "4",
-        help: "Digits of the figures in the normal output.",
-        set: |spec, given| given.integer(1, 10).map(|digits| spec.logging.significant = digits as u32),
-        ..Opt::PLAIN
-    },
-    flag("disk_util", "1", "Reports the counters of the underlying devices.", |spec, given| {
-        given.flag().map(|on| spec.logging.disks = on)
-    }),
-    Opt {
-        name: "kb_base",
-        form: Form::Choice(&["1024", "1000"]),
-        default: "1024",
-        help: "What k, m and g stand for in settings after it. With 1024 they are powers of 1024 and kib, mib, gib powers of \
-               1000, as in old job files; with 1000 it is the right way around.",
-        set: |spec, given| {
-            given.choice(&[("1024", 1024), ("1000", 1000)]).map(|base| spec.logging.kb_base = base)
-        },
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "unit_base",
-        form: Form::Choice(&["0", "8", "1"]),
-        default: "0",
-        help: "Whether the normal output is in bytes (8) or bits (1).",
-        set: |spec, given| {
-            given.choice(&[("0", 0), ("8", 8), ("1", 1)]).map(|base| spec.logging.unit_base = base)
-        },
-        ..Opt::PLAIN
-    },
-    flag("disable_lat", "0", "Omits the total latency from the results.", |spec, given| {
-        given.flag().map(|on| spec.logging.disable_lat = on)
-    }),
-    flag("disable_clat", "0", "Omits the completion latency from the results.", |spec, given| {
-        given.flag().map(|on| spec.logging.disable_clat = on)
-    }),
-    flag("disable_slat", "0", "Omits the submission latency from the results.", |spec, given| {
-        given.flag().map(|on| spec.logging.disable_slat = on)
-    }),
-    Opt {
-        aliases: &["disable_bw"],
-        support: Support::Bounded("the samples are in the results all the same, as in fio"),
-        ..flag("disable_bw_measurement", "0", "Does not sample the bandwidth.", |_, given| {
-            given.flag().map(|_| ())
-        })
-    },
-    Opt {
-        support: Support::Bounded(
+    choice!("unit_base", &[("0", 0), ("8", 8), ("1", 1)], |s, v| s.logging.unit_base = v)
+        .default("0")
+        .help("Whether the normal output is in bytes (8) or bits (1)."),
+    flag("disable_lat", |s, on| s.logging.disable_lat = on).help("Omits the total latency from the results."),
+    flag("disable_clat", |s, on| s.logging.disable_clat = on)
+        .help("Omits the completion latency from the results."),
+    flag("disable_slat", |s, on| s.logging.disable_slat = on)
+        .help("Omits the submission latency from the results."),
+    ignored("disable_bw_measurement", Form::Flag)
+        .named_also(&["disable_bw"])
+        .help("Does not sample the bandwidth.")
+        .bounded("the samples are in the results all the same, as in fio"),
+    flag("gtod_reduce", |s, on| s.logging.fewer_stamps = on)
+        .help(
+            "Reads the clock less often: leaves out what disable_slat, disable_clat and disable_lat leave \
+             out.",
+        )
+        .bounded(
             "operations are stamped all the same, which response times need; depths are not counted then",
         ),
-        ..flag(
-            "gtod_reduce",
-            "0",
-            "Reads the clock less often: leaves out what disable_slat, disable_clat and disable_lat leave out.",
-            |spec, given| given.flag().map(|on| spec.logging.fewer_stamps = on),
+    ignored("gtod_cpu", Form::Integer { min: 0, max: MAX })
+        .help("CPU dedicated to reading the clock for all jobs.")
+        .bounded("each thread reads the clock itself; its cost is reported with the results"),
+    ignored("clocksource", Form::Choice(&["gettimeofday", "clock_gettime", "cpu"]))
+        .help("Which clock the times are taken from.")
+        .bounded("always clock_gettime(2), of a monotonic clock"),
+    integer("job_start_clock_id", 0, 11, |s, id| s.logging.job_start = clock(id)).default("0").help(
+        "Which clock the JSON output's job_start is taken from, by its number for clock_gettime(2); 0 is the \
+         real time.",
+    ),
+    integer("bwavgtime", 0, MAX, |s, count| s.logging.bw_average = milliseconds(count as u64))
+        .default("500")
+        .help("Milliseconds over which each sample of the bandwidth is taken.")
+        .bounded(
+            "samples are exact intervals; the shorter of bwavgtime and iopsavgtime is the interval of both, \
+             at least 10",
+        ),
+    integer("iopsavgtime", 0, MAX, |s, count| s.logging.iops_average = milliseconds(count as u64))
+        .default("500")
+        .help("Milliseconds over which each sample of the operations a second is taken.")
+        .bounded("as bwavgtime"),
+    special("write_bw_log", Form::Text, |s, g| put(&mut s.logging.bw_log, prefix(g))).help(
+        "Logs the bandwidth to PREFIX_bw.N.log, for thread N; the default prefix is the name of the job.",
+    ),
+    special("write_iops_log", Form::Text, |s, g| put(&mut s.logging.iops_log, prefix(g)))
+        .help("Logs operations a second into PREFIX_iops.N.log, as write_bw_log does."),
+    special("write_lat_log", Form::Text, |s, g| put(&mut s.logging.lat_log, prefix(g))).help(
+        "Logs latencies into three files, of submission, completion and both: PREFIX_slat.N.log, \
+         PREFIX_clat.N.log and PREFIX_lat.N.log.",
+    ),
+    special("write_hist_log", Form::Text, |s, g| put(&mut s.logging.hist_log, prefix(g))).help(
+        "Logs histograms of the completion latency into PREFIX_clat_hist.N.log, one every log_hist_msec; \
+         without that the file stays empty.",
+    ),
+    flag("per_job_logs", |s, on| s.logging.per_job = on)
+        .default("1")
+        .help("With 0 the logs' names have no number, and all threads write into the same."),
+    integer("log_avg_msec", 0, MAX, |s, count| s.logging.window = window(count))
+        .default("0")
+        .help("Milliseconds that a line of a log averages; with 0 each operation has its line."),
+    integer("log_hist_msec", 0, MAX, |s, count| s.logging.hist_window = window(count))
+        .default("0")
+        .help("Milliseconds that each histogram of write_hist_log covers; with 0 there are none."),
+    integer("log_hist_coarseness", 0, 6, |s, value| s.logging.coarseness = value as u8)
+        .default("0")
+        .help("How often neighbouring classes of a logged histogram are joined in pairs."),
+    choice!(
+        "log_window_value",
+        &[
+            ("avg", LogValue::Average),
+            ("max", LogValue::Largest),
+            ("both", LogValue::Both),
+            ("0", LogValue::Average),
+            ("1", LogValue::Largest),
+            ("2", LogValue::Both)
+        ],
+        |s, v| s.logging.value = v
+    )
+    .named_also(&["log_max_value"])
+    .default("avg")
+    .help("What is logged of the operations in log_avg_msec: their average, the largest, or both."),
+    flag("log_offset", |s, on| s.logging.offset = on).help("Adds a column with the offset to logs."),
+    flag("log_prio", |s, on| s.logging.priority = on).help("Adds a column with the I/O priority to logs."),
+    flag("log_issue_time", |s, on| s.logging.issue_time = on)
+        .help("Logs have a column for the instant at which an operation was issued."),
+    flag("log_unix_epoch", |s, on| s.logging.unix_epoch = on)
+        .help("Times in logs count from 1970 rather than from the start."),
+    flag("log_alternate_epoch", |s, on| s.logging.alternate_epoch = on)
+        .help("As log_unix_epoch, by the clock of log_alternate_epoch_clock_id."),
+    integer("log_alternate_epoch_clock_id", 0, 11, |s, id| s.logging.epoch_clock = clock(id))
+        .default("0")
+        .help("Clock of log_alternate_epoch, by its number for clock_gettime(2); 0 is the real time."),
+    ignored("log_entries", Form::Integer { min: 1024, max: 1_048_576 })
+        .default("1024")
+        .help("Lines of a log that memory is set aside for before the job.")
+        .bounded(NOT_IN_MEMORY),
+    ignored("log_compression", Form::Integer { min: 1024, max: 512 << 20 })
+        .help("Compresses logs in memory whenever they have grown by this number of bytes.")
+        .bounded(NOT_IN_MEMORY),
+    special("log_compression_cpus", CPUS, |_, g| super::placement::list(g.text()?).map(drop))
+        .help("CPUs that compress logs.")
+        .bounded("the thread that writes the logs compresses them; it runs where the system puts it"),
+    flag("log_store_compressed", |s, on| s.logging.compressed = on)
+        .help("Writes compressed log files.")
+        .differs("files are gzip's and end in .gz, so that zcat reads them"),
+    flag("block_error_percentiles", |s, on| s.logging.block_errors = on)
+        .help(
+            "Counts the trims of each block, in units of a trim, and reports their percentiles and whether \
+             its last trim or write failed.",
         )
-    },
-    Opt {
-        name: "gtod_cpu",
-        form: Form::Integer { min: 0, max: MAX },
-        help: "CPU dedicated to reading the clock for all jobs.",
-        support: Support::Bounded(
-            "each thread reads the clock itself; its cost is reported with the results",
-        ),
-        set: |_, given| given.integer(0, MAX).map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "clocksource",
-        form: Form::Choice(&["gettimeofday", "clock_gettime", "cpu"]),
-        help: "Which clock the times are taken from.",
-        support: Support::Bounded("always clock_gettime(2), of a monotonic clock"),
-        set: |_, given| given.choice(&[("gettimeofday", ()), ("clock_gettime", ()), ("cpu", ())]),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "job_start_clock_id",
-        form: CLOCK,
-        default: "0",
-        help: "Which clock the JSON output's job_start is taken from, by its number for clock_gettime(2); 0 is the real time.",
-        set: |spec, given| clock(given).map(|clock| spec.logging.job_start = clock),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "bwavgtime",
-        form: MILLISECONDS,
-        default: "500",
-        help: "Milliseconds over which each sample of the bandwidth is taken.",
-        support: Support::Bounded(
-            "samples are exact intervals; the shorter of bwavgtime and iopsavgtime is the \
-             interval of both, at least 10",
-        ),
-        set: |spec, given| in_ms(given).map(|time| spec.logging.bw_average = time),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "iopsavgtime",
-        form: MILLISECONDS,
-        default: "500",
-        help: "Milliseconds over which each sample of the operations a second is taken.",
-        support: Support::Bounded("as bwavgtime"),
-        set: |spec, given| in_ms(given).map(|time| spec.logging.iops_average = time),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "write_bw_log",
-        help: "Logs the bandwidth to PREFIX_bw.N.log, for thread N; the default prefix is the name of the job.",
-        set: |spec, given| prefix(given).map(|prefix| spec.logging.bw_log = prefix),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "write_iops_log",
-        help: "Logs operations a second into PREFIX_iops.N.log, as write_bw_log does.",
-        set: |spec, given| prefix(given).map(|prefix| spec.logging.iops_log = prefix),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "write_lat_log",
-        help: "Logs latencies into three files, of submission, completion and both: PREFIX_slat.N.log, PREFIX_clat.N.log \
-               and PREFIX_lat.N.log.",
-        set: |spec, given| prefix(given).map(|prefix| spec.logging.lat_log = prefix),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "write_hist_log",
-        help: "Logs histograms of the completion latency into PREFIX_clat_hist.N.log, one every log_hist_msec; without that \
-               the file stays empty.",
-        set: |spec, given| prefix(given).map(|prefix| spec.logging.hist_log = prefix),
-        ..Opt::PLAIN
-    },
-    flag(
-        "per_job_logs",
-        "1",
-        "With 0 the logs' names have no number, and all threads write into the same.",
-        |spec, given| given.flag().map(|on| spec.logging.per_job = on),
-    ),
-    Opt {
-        name: "log_avg_msec",
-        form: MILLISECONDS,
-        default: "0",
-        help: "Milliseconds that a line of a log averages; with 0 each operation has its line.",
-        set: |spec, given| window(given).map(|window| spec.logging.window = window),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "log_hist_msec",
-        form: MILLISECONDS,
-        default: "0",
-        help: "Milliseconds that each histogram of write_hist_log covers; with 0 there are none.",
-        set: |spec, given| window(given).map(|window| spec.logging.hist_window = window),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "log_hist_coarseness",
-        form: Form::Integer { min: 0, max: 6 },
-        default: "0",
-        help: "How often neighbouring classes of a logged histogram are joined in pairs.",
-        set: |spec, given| given.integer(0, 6).map(|times| spec.logging.coarseness = times as u8),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "log_window_value",
-        aliases: &["log_max_value"],
-        form: Form::Choice(&["avg", "max", "both", "0", "1", "2"]),
-        default: "avg",
-        help: "What is logged of the operations in log_avg_msec: their average, the largest, or both.",
-        set: |spec, given| {
-            use LogValue::{Average, Both, Largest};
-            let choices = [
-                ("avg", Average),
-                ("max", Largest),
-                ("both", Both),
-                ("0", Average),
-                ("1", Largest),
-                ("2", Both),
-            ];
-            given.choice(&choices).map(|value| spec.logging.value = value)
-        },
-        ..Opt::PLAIN
-    },
-    flag("log_offset", "0", "Adds a column with the offset to logs.", |spec, given| {
-        given.flag().map(|on| spec.logging.offset = on)
-    }),
-    flag("log_prio", "0", "Adds a column with the I/O priority to logs.", |spec, given| {
-        given.flag().map(|on| spec.logging.priority = on)
-    }),
-    flag(
-        "log_issue_time",
-        "0",
-        "Logs have a column for the instant at which an operation was issued.",
-        |spec, given| given.flag().map(|on| spec.logging.issue_time = on),
-    ),
-    flag(
-        "log_unix_epoch",
-        "0",
-        "Times in logs count from 1970 rather than from the start.",
-        |spec, given| given.flag().map(|on| spec.logging.unix_epoch = on),
-    ),
-    flag(
-        "log_alternate_epoch",
-        "0",
-        "As log_unix_epoch, by the clock of log_alternate_epoch_clock_id.",
-        |spec, given| given.flag().map(|on| spec.logging.alternate_epoch = on),
-    ),
-    Opt {
-        name: "log_alternate_epoch_clock_id",
-        form: CLOCK,
-        default: "0",
-        help: "Clock of log_alternate_epoch, by its number for clock_gettime(2); 0 is the real time.",
-        set: |spec, given| clock(given).map(|clock| spec.logging.epoch_clock = clock),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "log_entries",
-        form: Form::Integer { min: 1024, max: 1_048_576 },
-        default: "1024",
-        help: "Lines of a log that memory is set aside for before the job.",
-        support: NOT_IN_MEMORY,
-        set: |_, given| given.integer(1024, 1_048_576).map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "log_compression",
-        form: Form::Integer { min: 1024, max: 512 << 20 },
-        help: "Compresses logs in memory whenever they have grown by this number of bytes.",
-        support: NOT_IN_MEMORY,
-        set: |_, given| given.integer(1024, 512 << 20).map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "log_compression_cpus",
-        form: Form::Special("numbers and ranges with commas between them: 0,5,8-15"),
-        help: "CPUs that compress logs.",
-        support: Support::Bounded(
-            "the thread that writes the logs compresses them; it runs where the system puts it",
-        ),
-        set: |_, given| super::placement::list(given.text()?).map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        support: Support::Differs("files are gzip's and end in .gz, so that zcat reads them"),
-        ..flag("log_store_compressed", "0", "Writes compressed log files.", |spec, given| {
-            given.flag().map(|on| spec.logging.compressed = on)
-        })
-    },
-    Opt {
-        name: "block_error_percentiles",
-        form: Form::Flag,
-        default: "0",
-        help: "Counts the trims of each block, in units of a trim, and reports their percentiles and whether its last trim or write \
-               failed.",
-        support: Support::Bounded(
+        .bounded(
             "fio 3.33 ends with a failed assertion (block_state_category) if there is more than one block",
         ),
-        set: |spec, given| given.flag().map(|on| spec.logging.block_errors = on),
-        ..Opt::PLAIN
-    },
 ];
 
 #[cfg(test)]

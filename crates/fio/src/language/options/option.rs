@@ -1,8 +1,10 @@
 //! An option, defined once: parsing, help, the reference page and the lowering all come from its entry.
 
+use iolite_model::{Bytes, Nanos};
+
 use super::Spec;
 use crate::language::error::{OptionError, Result};
-use crate::language::value::OptionValue;
+use crate::language::value::{OptionValue, Unit};
 
 /// An option of fio's.
 #[derive(Debug, Clone, Copy)]
@@ -21,8 +23,31 @@ pub struct Opt {
     pub engines: &'static [&'static str],
     /// Whether it is built here.
     pub support: Support,
-    /// Sets it. An error is a sentence without the option's name, with its remedy.
-    pub set: fn(&mut Spec, &OptionValue<'_>) -> Result,
+    /// How its value is read, and what it sets.
+    pub(crate) setter: Setter,
+}
+
+/// How a value is read, and what is then done with it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Setter {
+    /// As a flag, an integer or a word, by the form; without an effect.
+    Ignored,
+    /// As a flag.
+    Flag(fn(&mut Spec, bool)),
+    /// As an integer within the bounds of the form.
+    Integer(fn(&mut Spec, i64)),
+    /// As a number within the bounds of the form.
+    Number(fn(&mut Spec, f64)),
+    /// As a number of bytes.
+    Size(fn(&mut Spec, Bytes)),
+    /// As a time; a bare number has the unit of the form.
+    Time(fn(&mut Spec, Nanos)),
+    /// As text that is not empty.
+    Text(fn(&mut Spec, &str)),
+    /// By its own function.
+    Special(fn(&mut Spec, &OptionValue<'_>) -> Result),
+    /// Not at all: the option is [`Support::Missing`].
+    Refused,
 }
 
 /// What the value of an option looks like; for help and for the reference page.
@@ -49,7 +74,7 @@ pub enum Form {
     /// A number of bytes, or a percentage.
     SizeOrPercent,
     /// A time; this is the unit of a bare number.
-    Time(&'static str),
+    Time(Unit),
     /// One of these words.
     Choice(&'static [&'static str]),
     /// Text, such as a name or a path.
@@ -73,28 +98,35 @@ pub enum Support {
 }
 
 impl Opt {
-    /// What entries of the table start from: an option of text, built in full, without aliases, for all engines.
-    pub(crate) const PLAIN: Opt = Opt {
-        name: "",
-        aliases: &[],
-        form: Form::Text,
-        default: "",
-        help: "",
-        engines: &[],
-        support: Support::Full,
-        set: Opt::refuse,
-    };
+    /// Sets it.
+    ///
+    /// # Errors
+    /// The value is invalid: a sentence without the option's name, with its remedy.
+    pub fn set(&self, spec: &mut Spec, given: &OptionValue<'_>) -> Result {
+        match (self.setter, self.form) {
+            (Setter::Flag(set), _) => set(spec, given.flag()?),
+            (Setter::Integer(set), Form::Integer { min, max }) => set(spec, given.integer(min, max)?),
+            (Setter::Number(set), Form::Number { min, max }) => set(spec, given.number(min, max)?),
+            (Setter::Size(set), _) => set(spec, given.size()?),
+            (Setter::Time(set), Form::Time(unit)) => set(spec, given.time(unit)?),
+            (Setter::Text(set), _) => set(spec, given.text()?),
+            (Setter::Special(set), _) => set(spec, given)?,
+            (Setter::Ignored, Form::Integer { min, max }) => drop(given.integer(min, max)?),
+            (Setter::Ignored, Form::Choice(words)) => given.word(words)?,
+            (Setter::Ignored, _) => drop(given.flag()?),
+            (Setter::Refused, _) => return Err(OptionError::not_built("it is", "remove it")),
+            (Setter::Integer(_) | Setter::Number(_) | Setter::Time(_), form) => {
+                unreachable!("{}: {form:?}", self.name)
+            }
+        }
+        Ok(())
+    }
 
     /// Whether it may be given without a value in a job file. On a command line only flags may: what follows any other
     /// option there is its value.
     pub fn stands_alone(&self) -> bool {
-        let accepts = |text| (self.set)(&mut Spec::default(), &OptionValue { text, kb_base: 1024 }).is_ok();
+        let accepts = |text| self.set(&mut Spec::default(), &OptionValue { text, kb_base: 1024 }).is_ok();
         self.form == Form::Flag || (!matches!(self.support, Support::Missing(_)) && accepts(None))
-    }
-
-    /// A setter for options that are [`Support::Missing`]; never called.
-    pub fn refuse(_: &mut Spec, _: &OptionValue<'_>) -> Result {
-        Err(OptionError::not_built("it is", "remove it"))
     }
 }
 
@@ -116,7 +148,7 @@ pub(crate) mod samples {
         for (name, value) in settings {
             let option = find(name).unwrap_or_else(|| panic!("no option {name}"));
             let given = OptionValue { text: Some(value), kb_base: spec.logging.kb_base };
-            (option.set)(&mut spec, &given).map_err(|error| error.at((*name).to_owned()))?;
+            option.set(&mut spec, &given).map_err(|error| error.at((*name).to_owned()))?;
         }
         Ok(spec)
     }
@@ -173,7 +205,7 @@ mod tests {
 
     fn set(option: &Opt, text: Option<&str>) -> Result<Spec, OptionError> {
         let mut spec = Spec::default();
-        (option.set)(&mut spec, &OptionValue { text, kb_base: 1024 }).map(|()| spec)
+        option.set(&mut spec, &OptionValue { text, kb_base: 1024 }).map(|()| spec)
     }
 
     #[test]

@@ -4,7 +4,8 @@ use iolite_model::{BackendKind, Bytes, IoClass, IoPriority, JobTask, MemoryPolic
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
-use crate::language::options::option::{Form, Opt, Support};
+use crate::language::options::entry::{CPUS, MAX, choice, flag, integer, put, special, text};
+use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{ControlGroup, Thread, ThreadIndex};
 use crate::language::value::OptionValue;
 
@@ -119,7 +120,7 @@ pub(crate) fn class(number: u8) -> Option<IoClass> {
 }
 
 /// The most that a list may name: more than Linux supports.
-const MAX: u32 = 65_535;
+const CPU_MAX: u32 = 65_535;
 
 /// Numbers and ranges with commas between them, such as `0,5,8-15`.
 ///
@@ -127,7 +128,7 @@ const MAX: u32 = 65_535;
 /// It is no such list.
 pub(crate) fn list(text: &str) -> Result<Vec<u32>> {
     let number = |text: &str| {
-        let number = text.trim().parse::<u32>().ok().filter(|number| *number <= MAX);
+        let number = text.trim().parse::<u32>().ok().filter(|number| *number <= CPU_MAX);
         number.ok_or_else(|| {
             OptionError::refused(
                 format!("`{text}` is not a number"),
@@ -175,152 +176,65 @@ fn memory(given: &OptionValue<'_>) -> Result<MemoryPolicy> {
     }
 }
 
-fn mask(given: &OptionValue<'_>) -> Result<Vec<u32>> {
-    let mask = given.integer(1, i64::MAX)?;
-    Ok((0..63).filter(|cpu| mask >> cpu & 1 == 1).collect())
-}
-
-const ID: Form = Form::Integer { min: 0, max: u32::MAX as i64 };
-
-const OPENED: Support = Support::Differs("files are created and opened as the user who started the program");
-
-/// The number of a user or a group.
-fn id(given: &OptionValue<'_>) -> Result<u32> {
-    given.integer(0, i64::from(u32::MAX)).map(|id| id as u32)
-}
+const OPENED: &str = "files are created and opened as the user who started the program";
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    Opt {
-        name: "cpus_allowed",
-        form: Form::Special("numbers and ranges with commas between them: 0,5,8-15"),
-        help: "CPUs that the job may run on.",
-        set: |spec, given| list(given.text()?).map(|cpus| spec.placement.cpus = cpus),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "cpumask",
-        form: Form::Integer { min: 1, max: i64::MAX },
-        help: "CPUs that the job may run on, as bits of a number: 34 for CPUs 1 and 5.",
-        set: |spec, given| mask(given).map(|cpus| spec.placement.cpus = cpus),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "cpus_allowed_policy",
-        form: Form::Choice(&["shared", "split"]),
-        default: "shared",
-        help: "Whether all clones may use all of the CPUs, or each has one, in turns.",
-        set: |spec, given| {
-            let split = given.choice(&[("shared", false), ("split", true)])?;
-            spec.placement.split = split;
-            Ok(())
-        },
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "numa_cpu_nodes",
-        form: Form::Special("numbers and ranges with commas between them, or all"),
-        help: "NUMA nodes whose CPUs the job may run on.",
-        set: |spec, given| nodes(given.text()?).map(|nodes| spec.placement.nodes = nodes),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "numa_mem_policy",
-        form: Form::Special("default, local, prefer:NODE, bind:NODES or interleave:NODES"),
-        default: "default",
-        help: "NUMA nodes from which the memory of the job is allocated.",
-        set: |spec, given| memory(given).map(|memory| spec.placement.memory = memory),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "nice",
-        form: Form::Integer { min: -20, max: 19 },
-        default: "0",
-        help: "The job's CPU priority, from -20, the highest, to 19.",
-        set: |spec, given| given.integer(-20, 19).map(|nice| spec.placement.nice = nice as i8),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "prio",
-        form: Form::Integer { min: 0, max: 7 },
-        help: "The job's I/O priority within its class, from 0, the highest, to 7.",
-        set: |spec, given| given.integer(0, 7).map(|level| spec.placement.level = Some(level as u8)),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "prioclass",
-        form: Form::Integer { min: 0, max: 3 },
-        help: "The job's class of I/O priorities: 1 real time, 2 best effort, 3 idle; 0 for none.",
-        set: |spec, given| given.integer(0, 3).map(|class| spec.placement.class = Some(class as u8)),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "priohint",
-        form: Form::Integer { min: 0, max: 1023 },
-        default: "0",
-        help: "Hint for the I/O priority set by prio or prioclass; the kernel must support it.",
-        set: |spec, given| given.integer(0, 1023).map(|hint| spec.placement.hint = hint as u16),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "uid",
-        form: ID,
-        help: "User that the job's threads run as, by number.",
-        support: OPENED,
-        set: |spec, given| id(given).map(|user| spec.placement.user = Some(user)),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "gid",
-        form: ID,
-        help: "Group that the job's threads run as, by number.",
-        support: OPENED,
-        set: |spec, given| id(given).map(|group| spec.placement.group = Some(group)),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "comm",
-        form: Form::Text,
-        help: "Name of the job's threads that ps(1) and top(1) show; up to 15 bytes of it.",
-        set: |spec, given| given.text().map(|name| spec.placement.comm = Some(name.to_owned())),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "cgroup",
-        form: Form::Text,
-        help: "Control group that the job runs in, created if it does not exist. Needs the controller blkio, or io with version 2, \
-               and the right to create groups.",
-        support: Support::Bounded(
-            "with control groups of version 2, which have no groups for threads, for all jobs of a run",
-        ),
-        set: |spec, given| given.text().map(|name| spec.placement.control_group = Some(name.to_owned())),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "cgroup_weight",
-        form: Form::Integer { min: 100, max: 1000 },
-        help: "Weight of the job's control group in I/O; needs cgroup, and the kernel must have such weights (the I/O scheduler bfq does).",
-        set: |spec, given| {
-            given.integer(100, 1000).map(|weight| spec.placement.control_weight = Some(weight as u32))
-        },
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "cgroup_nodelete",
-        form: Form::Flag,
-        default: "0",
-        help: "Keeps a control group that was created for the job; needs cgroup.",
-        set: |spec, given| given.flag().map(|on| spec.placement.keeps_group = on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "ioscheduler",
-        form: Form::Text,
-        help: "I/O scheduler that the devices beneath the files are switched to before the job.",
-        support: Support::Bounded("the one from before is restored after the run"),
-        set: |spec, given| given.text().map(|name| spec.placement.scheduler = Some(name.to_owned())),
-        ..Opt::PLAIN
-    },
+    special("cpus_allowed", CPUS, |s, g| put(&mut s.placement.cpus, list(g.text()?)))
+        .help("CPUs that the job may run on."),
+    integer("cpumask", 1, i64::MAX, |s, mask| {
+        s.placement.cpus = (0..63).filter(|cpu| mask >> cpu & 1 == 1).collect();
+    })
+    .help("CPUs that the job may run on, as bits of a number: 34 for CPUs 1 and 5."),
+    choice!("cpus_allowed_policy", &[("shared", false), ("split", true)], |s, v| s.placement.split = v)
+        .default("shared")
+        .help("Whether all clones may use all of the CPUs, or each has one, in turns."),
+    special(
+        "numa_cpu_nodes",
+        Form::Special("numbers and ranges with commas between them, or all"),
+        |s, g| put(&mut s.placement.nodes, nodes(g.text()?)),
+    )
+    .help("NUMA nodes whose CPUs the job may run on."),
+    special(
+        "numa_mem_policy",
+        Form::Special("default, local, prefer:NODE, bind:NODES or interleave:NODES"),
+        |s, g| put(&mut s.placement.memory, memory(g)),
+    )
+    .default("default")
+    .help("NUMA nodes from which the memory of the job is allocated."),
+    integer("nice", -20, 19, |s, value| s.placement.nice = value as i8)
+        .default("0")
+        .help("The job's CPU priority, from -20, the highest, to 19."),
+    integer("prio", 0, 7, |s, value| s.placement.level = Some(value as u8))
+        .help("The job's I/O priority within its class, from 0, the highest, to 7."),
+    integer("prioclass", 0, 3, |s, value| s.placement.class = Some(value as u8))
+        .help("The job's class of I/O priorities: 1 real time, 2 best effort, 3 idle; 0 for none."),
+    integer("priohint", 0, 1023, |s, value| s.placement.hint = value as u16)
+        .default("0")
+        .help("Hint for the I/O priority set by prio or prioclass; the kernel must support it."),
+    integer("uid", 0, MAX, |s, id| s.placement.user = Some(id as u32))
+        .help("User that the job's threads run as, by number.")
+        .differs(OPENED),
+    integer("gid", 0, MAX, |s, id| s.placement.group = Some(id as u32))
+        .help("Group that the job's threads run as, by number.")
+        .differs(OPENED),
+    text("comm", |s, text| s.placement.comm = Some(text.to_owned()))
+        .help("Name of the job's threads that ps(1) and top(1) show; up to 15 bytes of it."),
+    text("cgroup", |s, text| s.placement.control_group = Some(text.to_owned()))
+        .help(
+            "Control group that the job runs in, created if it does not exist. Needs the controller blkio, \
+             or io with version 2, and the right to create groups.",
+        )
+        .bounded("with control groups of version 2, which have no groups for threads, for all jobs of a run"),
+    integer("cgroup_weight", 100, 1000, |s, value| s.placement.control_weight = Some(value as u32)).help(
+        "Weight of the job's control group in I/O; needs cgroup, and the kernel must have such weights (the \
+         I/O scheduler bfq does).",
+    ),
+    flag("cgroup_nodelete", |s, on| s.placement.keeps_group = on)
+        .help("Keeps a control group that was created for the job; needs cgroup."),
+    text("ioscheduler", |s, text| s.placement.scheduler = Some(text.to_owned()))
+        .help("I/O scheduler that the devices beneath the files are switched to before the job.")
+        .bounded("the one from before is restored after the run"),
 ];
 
 #[cfg(test)]

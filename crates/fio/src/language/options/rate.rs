@@ -9,7 +9,8 @@ use iolite_model::{
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
-use crate::language::options::option::{Form, Opt, Support};
+use crate::language::options::entry::{MAX, choice, flag, ignored, integer, number, put, special, time};
+use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{Thread, ThreadIndex};
 use crate::language::value::{OptionValue, Unit};
 
@@ -242,223 +243,115 @@ fn microseconds(given: &OptionValue<'_>) -> Result<Nanos> {
 const BYTES: Form = Form::Special("bytes a second, for reads, writes, trims: 1m or 1m,500k or 1m, or ,500k");
 const OPERATIONS: Form =
     Form::Special("operations a second, for reads, writes, trims: 500 or 500,100 or 500, or ,100");
-const MAX: i64 = u32::MAX as i64;
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    Opt {
-        name: "thinktime",
-        form: Form::Time("us"),
-        default: "0",
-        help: "Pause after every thinktime_blocks operations, when all operations in flight have completed.",
-        set: |spec, given| microseconds(given).map(|time| spec.rate.think_time = time),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "thinktime_spin",
-        form: Form::Time("us"),
-        default: "0",
-        help: "Part of the thinktime, from its start, that is spent busy instead of sleeping.",
-        set: |spec, given| microseconds(given).map(|time| spec.rate.think_spin = time),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "thinkcycles",
-        form: Form::Integer { min: 0, max: MAX },
-        default: "0",
-        help: "CPU cycles to spend after each operation, before the thinktime.",
-        support: Support::Differs("a cycle is a nanosecond at every CPU frequency"),
-        set: |spec, given| given.integer(0, MAX).map(|cycles| spec.rate.think_cycles = cycles.unsigned_abs()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "thinktime_blocks",
-        form: Form::Integer { min: 1, max: MAX },
-        help: "Number of operations between pauses; the default is 1 unless thinktime_iotime is given.",
-        set: |spec, given| given.integer(1, MAX).map(|blocks| spec.rate.think_blocks = Some(blocks as u32)),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "thinktime_blocks_type",
-        form: Form::Choice(&["complete", "issue"]),
-        default: "complete",
-        help: "Whether thinktime_blocks counts completed or issued operations.",
-        support: Support::Differs(
-            "both have the same effect: the pause starts when all issued operations have completed",
+    time("thinktime", Unit::Microseconds, |s, time| s.rate.think_time = time)
+        .default("0")
+        .help("Pause after every thinktime_blocks operations, when all operations in flight have completed."),
+    time("thinktime_spin", Unit::Microseconds, |s, time| s.rate.think_spin = time)
+        .default("0")
+        .help("Part of the thinktime, from its start, that is spent busy instead of sleeping."),
+    integer("thinkcycles", 0, MAX, |s, value| s.rate.think_cycles = value.unsigned_abs())
+        .default("0")
+        .help("CPU cycles to spend after each operation, before the thinktime.")
+        .differs("a cycle is a nanosecond at every CPU frequency"),
+    integer("thinktime_blocks", 1, MAX, |s, value| s.rate.think_blocks = Some(value as u32))
+        .help("Number of operations between pauses; the default is 1 unless thinktime_iotime is given."),
+    ignored("thinktime_blocks_type", Form::Choice(&["complete", "issue"]))
+        .default("complete")
+        .help("Whether thinktime_blocks counts completed or issued operations.")
+        .differs("both have the same effect: the pause starts when all issued operations have completed"),
+    time("thinktime_iotime", Unit::Seconds, |s, time| s.rate.think_io = time).default("0").help(
+        "Time of operations from one thinktime to the next; with thinktime_blocks whichever is over first.",
+    ),
+    special("rate", BYTES, |s, g| put(&mut s.rate.bytes, limits(g, a_second)))
+        .help(
+            "Bytes a second that the job is held to: a schedule that it catches up with where it has fallen \
+             behind.",
+        )
+        .differs(
+            "response times are measured from the scheduled start, so that they include the wait for a slow \
+             device. As in fio the shares of a mix follow from its rates, and what has none goes as fast as \
+             it can",
         ),
-        set: |_, given| given.choice(&[("complete", ()), ("issue", ())]),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "thinktime_iotime",
-        form: Form::Time("s"),
-        default: "0",
-        help: "Time of operations from one thinktime to the next; with thinktime_blocks whichever is over first.",
-        set: |spec, given| given.time(Unit::Seconds).map(|time| spec.rate.think_io = time),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "rate",
-        form: BYTES,
-        help: "Bytes a second that the job is held to: a schedule that it catches up with where it has fallen behind.",
-        support: Support::Differs(
-            "response times are measured from the scheduled start, so that they include the wait for a slow device. As in \
-             fio the shares of a mix follow from its rates, and what has none goes as fast as it can",
+    special("rate_min", BYTES, |s, g| put(&mut s.rate.bytes_min, limits(g, a_second)))
+        .named_also(&["ratemin"])
+        .help("A job that is slower than this over rate_cycle fails."),
+    special("rate_iops", OPERATIONS, |s, g| put(&mut s.rate.iops, limits(g, a_second)))
+        .help("Operations a second that the job is held to, as with rate; not together with it.")
+        .differs(
+            "like rate; operations of every size are counted, where fio counts bytes at the smallest size of \
+             a range",
         ),
-        set: |spec, given| limits(given, a_second).map(|limits| spec.rate.bytes = limits),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "rate_min",
-        aliases: &["ratemin"],
-        form: BYTES,
-        help: "A job that is slower than this over rate_cycle fails.",
-        set: |spec, given| limits(given, a_second).map(|limits| spec.rate.bytes_min = limits),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "rate_iops",
-        form: OPERATIONS,
-        help: "Operations a second that the job is held to, as with rate; not together with it.",
-        support: Support::Differs(
-            "like rate; operations of every size are counted, where fio counts bytes at the smallest size of a range",
+    special("rate_iops_min", OPERATIONS, |s, g| put(&mut s.rate.iops_min, limits(g, a_second)))
+        .help("A job that does fewer operations a second than this over rate_cycle fails."),
+    choice!("rate_process", &[("linear", false), ("poisson", true)], |s, v| s.rate.poisson = v)
+        .default("linear")
+        .help(
+            "Whether a rate has operations start at equal distances, or at random instants (a Poisson \
+             process).",
         ),
-        set: |spec, given| limits(given, a_second).map(|limits| spec.rate.iops = limits),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "rate_iops_min",
-        form: OPERATIONS,
-        help: "A job that does fewer operations a second than this over rate_cycle fails.",
-        set: |spec, given| limits(given, a_second).map(|limits| spec.rate.iops_min = limits),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "rate_process",
-        form: Form::Choice(&["linear", "poisson"]),
-        default: "linear",
-        help: "Whether a rate has operations start at equal distances, or at random instants (a Poisson process).",
-        set: |spec, given| {
-            let poisson = given.choice(&[("linear", false), ("poisson", true)])?;
-            spec.rate.poisson = poisson;
-            Ok(())
-        },
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "rate_cycle",
-        aliases: &["ratecycle"],
-        form: Form::Integer { min: 0, max: MAX },
-        default: "1000",
-        help: "Milliseconds over which rate_min and rate_iops_min are looked at.",
-        support: Support::Differs("the schedule of a rate is kept for the whole job"),
-        set: |spec, given| given.integer(0, MAX).map(|ms| spec.rate.cycle = Nanos(ms as u64 * 1_000_000)),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "rate_ignore_thinktime",
-        form: Form::Flag,
-        default: "0",
-        help: "A rate does not catch up with what a thinktime has cost it.",
-        set: |spec, given| given.flag().map(|on| spec.rate.ignore_think_time = on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "max_latency",
-        form: Form::Special("a time in us or with a unit, for reads, writes, trims"),
-        help: "An operation that takes longer ends the job with an error.",
-        set: |spec, given| {
-            let bound =
-                |given: &OptionValue<'_>| microseconds(given).map(|time| (time.0 > 0).then_some(time));
-            limits(given, bound).map(|limits| spec.rate.max_latency = limits)
-        },
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "latency_target",
-        form: Form::Time("us"),
-        default: "0",
-        help: "Searches the largest depth, up to iodepth, with which latency_percentile of the operations take no longer \
-               than this.",
-        support: Support::Differs(
+    integer("rate_cycle", 0, MAX, |s, value| s.rate.cycle = Nanos(value as u64 * 1_000_000))
+        .named_also(&["ratecycle"])
+        .default("1000")
+        .help("Milliseconds over which rate_min and rate_iops_min are looked at.")
+        .differs("the schedule of a rate is kept for the whole job"),
+    flag("rate_ignore_thinktime", |s, on| s.rate.ignore_think_time = on)
+        .help("A rate does not catch up with what a thinktime has cost it."),
+    special("max_latency", Form::Special("a time in us or with a unit, for reads, writes, trims"), |s, g| {
+        let bound = |g: &OptionValue<'_>| microseconds(g).map(|time| (time.0 > 0).then_some(time));
+        limits(g, bound).map(|limits| s.rate.max_latency = limits)
+    })
+    .help("An operation that takes longer ends the job with an error."),
+    time("latency_target", Unit::Microseconds, |s, time| s.rate.latency_target = time)
+        .default("0")
+        .help(
+            "Searches the largest depth, up to iodepth, with which latency_percentile of the operations take \
+             no longer than this.",
+        )
+        .differs(
             "each depth is measured in its own window, whose start is excluded, and a result was met in two \
              windows; the response time counts",
         ),
-        set: |spec, given| microseconds(given).map(|time| spec.rate.latency_target = time),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "latency_window",
-        form: Form::Time("us"),
-        default: "0",
-        help: "How long each depth is tried for latency_target.",
-        support: Support::Differs(
+    time("latency_window", Unit::Microseconds, |s, time| s.rate.latency_window = time)
+        .default("0")
+        .help("How long each depth is tried for latency_target.")
+        .differs(
             "the default is one second; up to ten times as long if latency_percentile would rest on fewer \
              than ten operations beyond it",
         ),
-        set: |spec, given| microseconds(given).map(|time| spec.rate.latency_window = time),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "latency_percentile",
-        form: Form::Number { min: 0.0, max: 100.0 },
-        default: "100",
-        help: "Percentage of the operations that must meet latency_target.",
-        support: Support::Differs("above 99.9 it counts as 99.9, because a maximum is not reproducible"),
-        set: |spec, given| given.number(0.0, 100.0).map(|percent| spec.rate.latency_percentile = percent),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "latency_run",
-        form: Form::Flag,
-        default: "0",
-        help: "Continues after latency_target was met, adjusting the depth.",
-        support: Support::Differs("only 0: the search ends with its result"),
-        set: |_, given| match given.flag()? {
-            true => Err(OptionError::refused(
-                "a search ends with its answer",
-                "remove it, then run with the depth that was found",
-            )),
-            false => Ok(()),
-        },
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "flow",
-        form: Form::Integer { min: 0, max: 1000 },
-        default: "0",
-        help: "Weight of the job among those with the same flow_id, whose activity is kept in proportion to the weights.",
-        support: Support::Differs("the ratio is kept among jobs that start together, to within one round"),
-        set: |spec, given| given.integer(0, 1000).map(|weight| spec.rate.flow = weight as u32),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "flow_id",
-        form: Form::Integer { min: 0, max: MAX },
-        default: "0",
-        help: "Which flow the job belongs to.",
-        set: |spec, given| given.integer(0, MAX).map(|id| spec.rate.flow_group = id as u32),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "flow_watermark",
-        form: Form::Integer { min: 0, max: 4_294_967_295 },
-        default: "1024",
-        help: "Obsolete; accepted and ignored, as in current fio.",
-        support: Support::Differs("it is deprecated and has no effect, as in fio"),
-        set: |_, given| given.integer(0, 4_294_967_295).map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "flow_sleep",
-        form: Form::Integer { min: 0, max: MAX },
-        default: "0",
-        help: "Microseconds that a job waits when it is ahead of its flow.",
-        set: |spec, given| {
-            given.integer(0, MAX).map(|pause| spec.rate.flow_pause = Nanos(pause as u64 * 1000))
-        },
-        ..Opt::PLAIN
-    },
+    number("latency_percentile", 0.0, 100.0, |s, value| s.rate.latency_percentile = value)
+        .default("100")
+        .help("Percentage of the operations that must meet latency_target.")
+        .differs("above 99.9 it counts as 99.9, because a maximum is not reproducible"),
+    special("latency_run", Form::Flag, |_, g| match g.flag()? {
+        true => Err(OptionError::refused(
+            "a search ends with its answer",
+            "remove it, then run with the depth that was found",
+        )),
+        false => Ok(()),
+    })
+    .default("0")
+    .help("Continues after latency_target was met, adjusting the depth.")
+    .differs("only 0: the search ends with its result"),
+    integer("flow", 0, 1000, |s, value| s.rate.flow = value as u32)
+        .default("0")
+        .help(
+            "Weight of the job among those with the same flow_id, whose activity is kept in proportion to \
+             the weights.",
+        )
+        .differs("the ratio is kept among jobs that start together, to within one round"),
+    integer("flow_id", 0, MAX, |s, value| s.rate.flow_group = value as u32)
+        .default("0")
+        .help("Which flow the job belongs to."),
+    ignored("flow_watermark", Form::Integer { min: 0, max: MAX })
+        .default("1024")
+        .help("Obsolete; accepted and ignored, as in current fio.")
+        .differs("it is deprecated and has no effect, as in fio"),
+    integer("flow_sleep", 0, MAX, |s, value| s.rate.flow_pause = Nanos(value as u64 * 1000))
+        .default("0")
+        .help("Microseconds that a job waits when it is ahead of its flow."),
 ];
 
 #[cfg(test)]

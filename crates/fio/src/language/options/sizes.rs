@@ -2,9 +2,9 @@
 
 use iolite_model::{Bytes, FileTask, Mix, SizeLaw, WeightedSize};
 
-use super::entry::{opt, put};
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
+use crate::language::options::entry::{flag, put, special};
 use crate::language::options::option::{Form, Opt};
 use crate::language::value::OptionValue;
 
@@ -238,62 +238,45 @@ const THREE: Form = Form::Special("a size, or sizes for reads, writes and trims"
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    opt(
-        "bs",
-        &["blocksize"],
-        THREE,
-        "4096",
-        "Size of an operation, or sizes of reads, writes and trims, as in 4k,8k.",
-        |s, g| {
-            let before = s.sizes.range.map(|(min, _)| min);
-            put(&mut s.sizes.range, g.triplet(before, size).map(|sizes| sizes.map(|size| (size, size))))
-        },
-    ),
-    opt(
-        "bsrange",
-        &["blocksize_range"],
-        Form::Special("a range of sizes, or ranges for reads, writes and trims"),
-        "",
-        "Random sizes within a range, in multiples of its minimum.",
-        |s, g| ranges(&mut s.sizes, g),
-    ),
-    opt(
+    special("bs", THREE, |s, g| {
+        let before = s.sizes.range.map(|(min, _)| min);
+        put(&mut s.sizes.range, g.triplet(before, size).map(|sizes| sizes.map(|size| (size, size))))
+    })
+    .named_also(&["blocksize"])
+    .default("4096")
+    .help("Size of an operation, or sizes of reads, writes and trims, as in 4k,8k."),
+    special("bsrange", Form::Special("a range of sizes, or ranges for reads, writes and trims"), |s, g| {
+        ranges(&mut s.sizes, g)
+    })
+    .named_also(&["blocksize_range"])
+    .help("Random sizes within a range, in multiples of its minimum."),
+    special(
         "bssplit",
-        &[],
         Form::Special("SIZE/PERCENT:SIZE/PERCENT..., or such lists for reads, writes and trims"),
-        "",
-        "Sizes of operations, each with a percentage. Sizes without a percentage share the remainder equally.",
         |s, g| splits(&mut s.sizes, g),
+    )
+    .help(
+        "Sizes of operations, each with a percentage. Sizes without a percentage share the remainder \
+         equally.",
     ),
-    opt(
-        "ba",
-        &["blockalign"],
-        THREE,
-        "",
-        "Random offsets are multiples of this instead of the size. Blocks may then overlap, so it implies norandommap.",
-        |s, g| {
-            let block = Bytes(0);
-            let before = s.sizes.align.map(|align| align.unwrap_or(block));
-            let align = g.triplet(before, size)?;
-            s.sizes.align = align.map(|align| Some(align).filter(|align| *align != block));
-            Ok(())
-        },
+    special("ba", THREE, |s, g| {
+        let block = Bytes(0);
+        let before = s.sizes.align.map(|align| align.unwrap_or(block));
+        let align = g.triplet(before, size)?;
+        s.sizes.align = align.map(|align| Some(align).filter(|align| *align != block));
+        Ok(())
+    })
+    .named_also(&["blockalign"])
+    .help(
+        "Random offsets are multiples of this instead of the size. Blocks may then overlap, so it implies \
+         norandommap.",
     )
     .bounded("a mix has one alignment for all directions: the smallest"),
-    opt(
-        "bs_unaligned",
-        &["blocksize_unaligned"],
-        Form::Flag,
-        "0",
-        "Sizes of a range need not be multiples of its minimum.",
-        |s, g| put(&mut s.sizes.unaligned, g.flag()),
-    ),
-    opt(
-        "bs_is_seq_rand",
-        &[],
-        Form::Flag,
-        "0",
-        "If sizes are given for reads and writes, the first applies to sequential and the second to random operations.",
-        |s, g| put(&mut s.sizes.by_order, g.flag()),
+    flag("bs_unaligned", |s, on| s.sizes.unaligned = on)
+        .named_also(&["blocksize_unaligned"])
+        .help("Sizes of a range need not be multiples of its minimum."),
+    flag("bs_is_seq_rand", |s, on| s.sizes.by_order = on).help(
+        "If sizes are given for reads and writes, the first applies to sequential and the second to random \
+         operations.",
     ),
 ];

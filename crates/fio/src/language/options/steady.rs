@@ -4,7 +4,8 @@ use iolite_model::Nanos;
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
-use crate::language::options::option::{Form, Opt, Support};
+use crate::language::options::entry::{put, special, time};
+use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{SteadyMeasure, SteadyState, Thread, ThreadIndex};
 use crate::language::value::{OptionValue, Unit};
 
@@ -84,56 +85,44 @@ fn criterion(given: &OptionValue<'_>) -> Result<Criterion> {
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    Opt {
-        name: "steadystate",
-        aliases: &["ss"],
-        form: Form::Special(
+    special(
+        "steadystate",
+        Form::Special(
             "iops, iops_slope, bw, bw_slope, lat or lat_slope, a colon, and the bound, with % of the mean",
         ),
-        help: "Ends the job when this has been steady over steadystate_duration: every value of the window that close to \
-               its mean, or the slope of a line through the values below the bound.",
-        set: |spec, given| criterion(given).map(|criterion| spec.steady.criterion = Some(criterion)),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "steadystate_duration",
-        aliases: &["ss_dur"],
-        form: Form::Time("s"),
-        default: "0",
-        help: "Length of the window for steadystate: a multiple of steadystate_check_interval, at least twice \
-               it. With 0 a job does not end when it is steady.",
-        support: Support::Bounded("a window with fewer than two values is rejected"),
-        set: |spec, given| given.time(Unit::Seconds).map(|time| spec.steady.duration = time),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "steadystate_ramp_time",
-        aliases: &["ss_ramp"],
-        form: Form::Time("s"),
-        default: "0",
-        help: "Time that the job runs before the first window begins.",
-        set: |spec, given| given.time(Unit::Seconds).map(|time| spec.steady.ramp = time),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "steadystate_check_interval",
-        aliases: &["ss_interval"],
-        form: Form::Time("s"),
-        default: "1",
-        help: "Interval of the values for steadystate.",
-        set: |spec, given| {
-            let time = given.time(Unit::Seconds)?;
-            if time < Nanos(10_000_000) {
-                return Err(OptionError::refused(
-                    "values have to be at least 10ms apart",
-                    "specify a longer interval",
-                ));
-            }
-            spec.steady.interval = time;
-            Ok(())
-        },
-        ..Opt::PLAIN
-    },
+        |s, g| put(&mut s.steady.criterion, criterion(g).map(Some)),
+    )
+    .named_also(&["ss"])
+    .help(
+        "Ends the job when this has been steady over steadystate_duration: every value of the window that \
+         close to its mean, or the slope of a line through the values below the bound.",
+    ),
+    time("steadystate_duration", Unit::Seconds, |s, time| s.steady.duration = time)
+        .named_also(&["ss_dur"])
+        .default("0")
+        .help(
+            "Length of the window for steadystate: a multiple of steadystate_check_interval, at least twice \
+             it. With 0 a job does not end when it is steady.",
+        )
+        .bounded("a window with fewer than two values is rejected"),
+    time("steadystate_ramp_time", Unit::Seconds, |s, time| s.steady.ramp = time)
+        .named_also(&["ss_ramp"])
+        .default("0")
+        .help("Time that the job runs before the first window begins."),
+    special("steadystate_check_interval", Form::Time(Unit::Seconds), |s, g| {
+        let time = g.time(Unit::Seconds)?;
+        if time < Nanos(10_000_000) {
+            return Err(OptionError::refused(
+                "values have to be at least 10ms apart",
+                "specify a longer interval",
+            ));
+        }
+        s.steady.interval = time;
+        Ok(())
+    })
+    .named_also(&["ss_interval"])
+    .default("1")
+    .help("Interval of the values for steadystate."),
 ];
 
 #[cfg(test)]

@@ -15,9 +15,10 @@ use iolite_model::{
 use crate::language::error::{OptionError, Result};
 use crate::language::job_file::HostContext;
 use crate::language::options::Spec;
+use crate::language::options::entry::{MAX, flag, ignored, integer, put, special, text};
 use crate::language::options::extents::Extents;
 use crate::language::options::io::{Direction, Io};
-use crate::language::options::option::{Form, Opt, Support};
+use crate::language::options::option::{Form, Opt};
 use crate::language::options::{files, sizes};
 use crate::language::thread::{Log, LogKind, LogValue, Thread, ThreadIndex};
 use crate::language::value::{Amount, OptionValue};
@@ -425,126 +426,76 @@ fn written(path: &Path, thread: &mut Thread) -> Result<Log> {
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    Opt {
-        name: "write_iolog",
-        help: "Writes each operation down, in the order and at the time of its start, in a file that read_iolog can repeat; in \
-               version 3 of fio's format.",
-        support: Support::Differs(
-            "the file is replaced, where fio appends to it; paths in it are absolute; times are relative to the start of the first \
-             job that writes to it",
+    text("write_iolog", |s, text| s.trace.write = Some(PathBuf::from(text)))
+        .help(
+            "Writes each operation down, in the order and at the time of its start, in a file that \
+             read_iolog can repeat; in version 3 of fio's format.",
+        )
+        .differs(
+            "the file is replaced, where fio appends to it; paths in it are absolute; times are relative to \
+             the start of the first job that writes to it",
         ),
-        set: |spec, given| given.text().map(|path| spec.trace.write = Some(PathBuf::from(path))),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "read_iolog",
-        help: "Repeats the operations of a trace that write_iolog has written, or of a binary trace (`blkparse DEVICE -o /dev/null \
-               -d FILE`): its files, places, sizes, syncs and times count, and rw, bs, size and the like do not. Clones take turns \
-               at several names with colons between them; - is standard input.",
-        support: Support::Differs(
-            "each operation is due at its time, also while earlier ones are on their way, and response times count from then; \
-             the trace is done once, whatever loops and time_based say; files that are missing are made as for any job; versions \
-             2 and 3 of fio's format and binary traces, up to 16777216 operations",
+    special("read_iolog", Form::Text, |s, g| {
+        let names = if g.text()? == "-" { vec!["-".to_owned()] } else { files::names(g)? };
+        s.trace.read = names;
+        Ok(())
+    })
+    .help(
+        "Repeats the operations of a trace that write_iolog has written, or of a binary trace (`blkparse \
+         DEVICE -o /dev/null -d FILE`): its files, places, sizes, syncs and times count, and rw, bs, size \
+         and the like do not. Clones take turns at several names with colons between them; - is standard \
+         input.",
+    )
+    .differs(
+        "each operation is due at its time, also while earlier ones are on their way, and response times \
+         count from then; the trace is done once, whatever loops and time_based say; files that are missing \
+         are made as for any job; versions 2 and 3 of fio's format and binary traces, up to 16777216 \
+         operations",
+    ),
+    ignored("read_iolog_chunked", Form::Flag)
+        .help("Reads the trace bit by bit rather than as a whole.")
+        .differs("the trace is always read as a whole, before anything is measured"),
+    flag("replay_no_stall", |s, on| s.trace.no_stall = on)
+        .help("Repeats the trace without the pauses that were in it."),
+    integer("replay_time_scale", 1, i32::MAX as i64, |s, value| s.trace.speed_percent = value as u32)
+        .default("100")
+        .help("Speed of the replay in percent of the trace's."),
+    text("replay_redirect", |s, text| s.trace.redirect = Some(text.to_owned()))
+        .help("Device or file that replaces those in the trace."),
+    special("replay_align", Form::Size, |s, g| match g.size()?.0 {
+        align if align.is_power_of_two() => {
+            s.trace.align = align;
+            Ok(())
+        }
+        _ => Err(OptionError::refused("it is not a power of two", "specify one, such as 4096")),
+    })
+    .help("Offsets are rounded down to multiples of this, a power of two."),
+    integer("replay_scale", 0, i32::MAX as i64, |s, value| s.trace.scale = value as u64)
+        .default("1")
+        .help("Offsets are divided by this."),
+    special("replay_skip", Form::Special("read, write, trim, sync, with commas between them"), |s, g| {
+        put(&mut s.trace.skip, Skip::parse(g.text()?))
+    })
+    .help("Operations of the trace that are left out."),
+    text("merge_blktrace_file", |s, text| s.trace.merge = Some(PathBuf::from(text)))
+        .help(
+            "Merges the binary traces of read_iolog into this file, in the order of their times, and repeats \
+             it.",
+        )
+        .bounded(
+            "the file has the operations alone, without other events of the traces; fio 3.33 merges nothing \
+             (iolog short read)",
         ),
-        set: |spec, given| {
-            let names = if given.text()? == "-" { vec!["-".to_owned()] } else { files::names(given)? };
-            spec.trace.read = names;
-            Ok(())
-        },
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "read_iolog_chunked",
-        form: Form::Flag,
-        default: "0",
-        help: "Reads the trace bit by bit rather than as a whole.",
-        support: Support::Differs("the trace is always read as a whole, before anything is measured"),
-        set: |_, given| given.flag().map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "replay_no_stall",
-        form: Form::Flag,
-        default: "0",
-        help: "Repeats the trace without the pauses that were in it.",
-        set: |spec, given| given.flag().map(|on| spec.trace.no_stall = on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "replay_time_scale",
-        form: Form::Integer { min: 1, max: i32::MAX as i64 },
-        default: "100",
-        help: "Speed of the replay in percent of the trace's.",
-        set: |spec, given| {
-            given.integer(1, i32::MAX.into()).map(|percent| spec.trace.speed_percent = percent as u32)
-        },
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "replay_redirect",
-        help: "Device or file that replaces those in the trace.",
-        set: |spec, given| given.text().map(|path| spec.trace.redirect = Some(path.to_owned())),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "replay_align",
-        form: Form::Size,
-        help: "Offsets are rounded down to multiples of this, a power of two.",
-        set: |spec, given| match given.size()?.0 {
-            align if align.is_power_of_two() => {
-                spec.trace.align = align;
-                Ok(())
-            }
-            _ => Err(OptionError::refused("it is not a power of two", "specify one, such as 4096")),
-        },
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "replay_scale",
-        form: Form::Integer { min: 0, max: i32::MAX as i64 },
-        default: "1",
-        help: "Offsets are divided by this.",
-        set: |spec, given| given.integer(0, i32::MAX.into()).map(|scale| spec.trace.scale = scale as u64),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "replay_skip",
-        form: Form::Special("read, write, trim, sync, with commas between them"),
-        help: "Operations of the trace that are left out.",
-        set: |spec, given| Skip::parse(given.text()?).map(|skip| spec.trace.skip = skip),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "merge_blktrace_file",
-        help: "Merges the binary traces of read_iolog into this file, in the order of their times, and repeats it.",
-        support: Support::Bounded(
-            "the file has the operations alone, without other events of the traces; fio 3.33 merges nothing (iolog short read)",
-        ),
-        set: |spec, given| given.text().map(|path| spec.trace.merge = Some(PathBuf::from(path))),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "merge_blktrace_scalars",
-        form: Form::Special("numbers with colons between them"),
-        help: "Time of the events of each merged trace in percent of the original.",
-        set: |spec, given| {
-            let scalars = each(given, |part| part.number(0.0, 1e9))?;
-            spec.trace.scalars = scalars;
-            Ok(())
-        },
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "merge_blktrace_iters",
-        form: Form::Special("numbers with colons between them"),
-        help: "Number of times that each merged trace is repeated.",
-        set: |spec, given| {
-            let iterations = each(given, |part| part.integer(1, i64::MAX))?;
-            spec.trace.iterations = iterations.into_iter().map(i64::unsigned_abs).collect();
-            Ok(())
-        },
-        ..Opt::PLAIN
-    },
+    special("merge_blktrace_scalars", Form::Special("numbers with colons between them"), |s, g| {
+        put(&mut s.trace.scalars, each(g, |part| part.number(0.0, 1e9)))
+    })
+    .help("Time of the events of each merged trace in percent of the original."),
+    special("merge_blktrace_iters", Form::Special("numbers with colons between them"), |s, g| {
+        let iterations = each(g, |part| part.integer(1, i64::MAX))?;
+        s.trace.iterations = iterations.into_iter().map(i64::unsigned_abs).collect();
+        Ok(())
+    })
+    .help("Number of times that each merged trace is repeated."),
 ];
 
 #[cfg(test)]

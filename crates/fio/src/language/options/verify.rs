@@ -13,7 +13,8 @@ use iolite_model::{
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
-use crate::language::options::option::{Form, Opt, Support};
+use crate::language::options::entry::{CPUS, MAX, choice, flag, ignored, integer, put, size, special};
+use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{Thread, ThreadIndex};
 
 /// Verification.
@@ -279,276 +280,137 @@ const METHODS: [(&str, Option<Method>); 20] = [
     ("null", Some(Method::Check(FioChecksum::Null))),
 ];
 
-const METHOD_NAMES: [&str; METHODS.len()] = {
-    let mut names = [""; METHODS.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = METHODS[at].0;
-        at += 1;
-    }
-    names
-};
-
-const MAX: i64 = u32::MAX as i64;
 const COUNT: Form = Form::Integer { min: 0, max: MAX };
-const NO_BACKLOG: Support = Support::Differs("trims are mixed with the writes from the start");
+const NO_BACKLOG: &str = "trims are mixed with the writes from the start";
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    Opt {
-        name: "verify",
-        form: Form::Choice(&METHOD_NAMES),
-        default: "0",
-        help: "How data is recognised. A job that writes is verified after each of its loops, one that reads verifies what an \
-               earlier job has written; the first wrong block ends a job with EILSEQ.",
-        support: Support::Bounded(
-            "headers are those of fio 3.33, which fio verifies; those of fio 3.42 are read too. verify=pattern without a \
-             verify_pattern has a header of our own. Also what a job has written that its runtime ends is verified. With \
-             time_based, or an io_size that goes over the files several times, all is verified once, at the end of the job. Before \
-             data is verified it is made durable and dropped from the page cache; like the reads, that does not count as time \
-             of the job's I/O, so that the bandwidth of buffered writes is that of the page cache unless fsync or \
+    choice!("verify", &METHODS, |s, v| s.verify.method = v)
+        .default("0")
+        .help(
+            "How data is recognised. A job that writes is verified after each of its loops, one that reads \
+             verifies what an earlier job has written; the first wrong block ends a job with EILSEQ.",
+        )
+        .bounded(
+            "headers are those of fio 3.33, which fio verifies; those of fio 3.42 are read too. \
+             verify=pattern without a verify_pattern has a header of our own. Also what a job has written \
+             that its runtime ends is verified. With time_based, or an io_size that goes over the files \
+             several times, all is verified once, at the end of the job. Before data is verified it is made \
+             durable and dropped from the page cache; like the reads, that does not count as time of the \
+             job's I/O, so that the bandwidth of buffered writes is that of the page cache unless fsync or \
              the like is set",
         ),
-        set: |spec, given| given.choice(&METHODS).map(|method| spec.verify.method = method),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "do_verify",
-        form: Form::Flag,
-        default: "1",
-        help: "Whether what was written is read and verified after the job; with 0 it is left for a later job.",
-        set: |spec, given| given.flag().map(|on| spec.verify.after = on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_only",
-        form: Form::Flag,
-        default: "0",
-        help: "Verifies data written by an earlier run of the same job, without writing.",
-        support: Support::Bounded(
-            "random offsets follow from the seed: of another program's data, only that of sequential jobs is verified",
+    flag("do_verify", |s, on| s.verify.after = on).default("1").help(
+        "Whether what was written is read and verified after the job; with 0 it is left for a later job.",
+    ),
+    flag("verify_only", |s, on| s.verify.only = on)
+        .help("Verifies data written by an earlier run of the same job, without writing.")
+        .bounded(
+            "random offsets follow from the seed: of another program's data, only that of sequential jobs is \
+             verified",
         ),
-        set: |spec, given| given.flag().map(|on| spec.verify.only = on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_interval",
-        form: Form::Size,
-        default: "0",
-        help: "Distance between headers. It has no effect if it does not divide all sizes, or is larger: each block has one then.",
-        support: Support::Bounded("at least the size of the header and its checksum: 40 to 168 bytes"),
-        set: |spec, given| given.size().map(|size| spec.verify.interval = size),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_header_version",
-        form: Form::Choice(&["3.33", "3.42"]),
-        default: "3.33",
-        help: "Version of fio whose headers are written; those of both are read. An option of iolite.",
-        set: |spec, given| {
-            let newer = given.choice(&[("3.33", false), ("3.42", true)])?;
-            spec.verify.newer_headers = newer;
-            Ok(())
-        },
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_offset",
-        form: Form::Size,
-        default: "0",
-        help: "Where in a unit its header and checksum are: they are swapped with the data there.",
-        support: Support::Bounded(
-            "0, or behind the largest header and its checksum (49 to 176 bytes), so that it can be swapped back: \
-             what fio writes with less, it can't verify itself",
+    size("verify_interval", |s, size| s.verify.interval = size)
+        .default("0")
+        .help(
+            "Distance between headers. It has no effect if it does not divide all sizes, or is larger: each \
+             block has one then.",
+        )
+        .bounded("at least the size of the header and its checksum: 40 to 168 bytes"),
+    choice!("verify_header_version", &[("3.33", false), ("3.42", true)], |s, v| s.verify.newer_headers = v)
+        .default("3.33")
+        .help("Version of fio whose headers are written; those of both are read. An option of iolite."),
+    size("verify_offset", |s, size| s.verify.header_at = size)
+        .default("0")
+        .help("Where in a unit its header and checksum are: they are swapped with the data there.")
+        .bounded(
+            "0, or behind the largest header and its checksum (49 to 176 bytes), so that it can be swapped \
+             back: what fio writes with less, it can't verify itself",
         ),
-        set: |spec, given| given.size().map(|size| spec.verify.header_at = size),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_pattern",
-        form: Form::Special("0x and hexadecimal digits, text in double quotes, numbers; one after the other"),
-        help: "What written blocks are filled with, apart from their headers. Without it they are random.",
-        set: |spec, given| pattern::with_offsets(given.text()?).map(|pattern| spec.verify.pattern = pattern),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_pattern_interval",
-        form: Form::Flag,
-        default: "0",
-        help: "A pattern without headers begins again with each verify_interval, whose offset `%o` then is.",
-        set: |spec, given| given.flag().map(|on| spec.verify.pattern_interval = on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verifysort",
-        form: Form::Flag,
-        default: "1",
-        help: "Obsolete; accepted and ignored, as in current fio.",
-        support: Support::Differs("it is deprecated and has no effect, as in fio"),
-        set: |_, given| given.flag().map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verifysort_nr",
-        form: Form::Integer { min: 0, max: 131_072 },
-        default: "1024",
-        help: "Obsolete; accepted and ignored, as in current fio.",
-        support: Support::Differs("it is deprecated and has no effect, as in fio"),
-        set: |_, given| given.integer(0, 131_072).map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_fatal",
-        form: Form::Flag,
-        default: "0",
-        help: "Whether verification ends with the first wrong block.",
-        support: Support::Bounded(
-            "without it, what was written is verified to its end, where fio 3.33 ends with the first wrong block; reads of the job \
-             end it there unless continue_on_error is set, as in fio",
+    special(
+        "verify_pattern",
+        Form::Special("0x and hexadecimal digits, text in double quotes, numbers; one after the other"),
+        |s, g| put(&mut s.verify.pattern, pattern::with_offsets(g.text()?)),
+    )
+    .help("What written blocks are filled with, apart from their headers. Without it they are random."),
+    flag("verify_pattern_interval", |s, on| s.verify.pattern_interval = on)
+        .help("A pattern without headers begins again with each verify_interval, whose offset `%o` then is."),
+    ignored("verifysort", Form::Flag)
+        .default("1")
+        .help("Obsolete; accepted and ignored, as in current fio.")
+        .differs("it is deprecated and has no effect, as in fio"),
+    ignored("verifysort_nr", Form::Integer { min: 0, max: 131_072 })
+        .default("1024")
+        .help("Obsolete; accepted and ignored, as in current fio.")
+        .differs("it is deprecated and has no effect, as in fio"),
+    flag("verify_fatal", |s, on| s.verify.fatal = on)
+        .help("Whether verification ends with the first wrong block.")
+        .bounded(
+            "without it, what was written is verified to its end, where fio 3.33 ends with the first wrong \
+             block; reads of the job end it there unless continue_on_error is set, as in fio",
         ),
-        set: |spec, given| given.flag().map(|on| spec.verify.fatal = on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_dump",
-        form: Form::Flag,
-        default: "0",
-        help: "Whether wrong blocks are put into files.",
-        support: Support::Bounded(
-            "up to 64 blocks; NAME.OFFSET.expected is only created of verify=pattern, whose contents are known; \
-             existing files are kept",
-        ),
-        set: |spec, given| given.flag().map(|on| spec.verify.dump = on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_async",
-        form: COUNT,
-        default: "0",
-        help: "Number of additional threads that verify.",
-        support: Support::Bounded("the job's own thread verifies; that is left out of the latencies"),
-        set: |_, given| given.integer(0, MAX).map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_async_cpus",
-        form: Form::Special("numbers and ranges with commas between them: 0,5,8-15"),
-        help: "CPUs for the threads of verify_async.",
-        support: Support::Bounded("there are no such threads"),
-        set: |_, given| super::placement::list(given.text()?).map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_backlog",
-        form: COUNT,
-        default: "0",
-        help: "Blocks that are written before they are read back and verified, rather than all of them.",
-        support: Support::Bounded(
+    flag("verify_dump", |s, on| s.verify.dump = on).help("Whether wrong blocks are put into files.").bounded(
+        "up to 64 blocks; NAME.OFFSET.expected is only created of verify=pattern, whose contents are known; \
+         existing files are kept",
+    ),
+    ignored("verify_async", COUNT)
+        .default("0")
+        .help("Number of additional threads that verify.")
+        .bounded("the job's own thread verifies; that is left out of the latencies"),
+    special("verify_async_cpus", CPUS, |_, g| super::placement::list(g.text()?).map(drop))
+        .help("CPUs for the threads of verify_async.")
+        .bounded("there are no such threads"),
+    integer("verify_backlog", 0, MAX, |s, value| s.verify.backlog = value as u32)
+        .default("0")
+        .help("Blocks that are written before they are read back and verified, rather than all of them.")
+        .bounded(
             "measured time stands still while data is verified: the bandwidth of writes does not include it. \
-             Without direct=1 this may compare the page cache with itself, so that all is verified again, from the device, after \
-             each loop",
+             Without direct=1 this may compare the page cache with itself, so that all is verified again, \
+             from the device, after each loop",
         ),
-        set: |spec, given| given.integer(0, MAX).map(|blocks| spec.verify.backlog = blocks as u32),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_backlog_batch",
-        form: COUNT,
-        default: "0",
-        help: "How many blocks of verify_backlog are verified at a time, the oldest first.",
-        support: Support::Bounded("more than verify_backlog is the same as verify_backlog"),
-        set: |spec, given| given.integer(0, MAX).map(|blocks| spec.verify.backlog_batch = blocks as u32),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_state_save",
-        form: Form::Flag,
-        default: "0",
-        help: "Writes down what was written, so that it can be verified at another time.",
-        support: Support::Differs(
-            "off by default; local-NAME-N-verify.state has version 3 of fio's format (fio 3.33; fio 3.42 has version 7, whose layout is not documented), without the state of fio's \
-             random numbers",
+    integer("verify_backlog_batch", 0, MAX, |s, value| s.verify.backlog_batch = value as u32)
+        .default("0")
+        .help("How many blocks of verify_backlog are verified at a time, the oldest first.")
+        .bounded("more than verify_backlog is the same as verify_backlog"),
+    flag("verify_state_save", |s, on| s.verify.save_state = on)
+        .help("Writes down what was written, so that it can be verified at another time.")
+        .differs(
+            "off by default; local-NAME-N-verify.state has version 3 of fio's format (fio 3.33; fio 3.42 has \
+             version 7, whose layout is not documented), without the state of fio's random numbers",
         ),
-        set: |spec, given| given.flag().map(|on| spec.verify.save_state = on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_state_load",
-        form: Form::Flag,
-        default: "0",
-        help: "Verifies only data recorded as written in a saved state.",
-        support: Support::Bounded(
-            "as in fio, it has an effect with verify_only=1; in mixes for one block size; states of version 3 (fio 3.33). \
-             Those of version 7 (fio 3.42) are refused by name, because their layout is not documented",
+    flag("verify_state_load", |s, on| s.verify.load_state = on)
+        .help("Verifies only data recorded as written in a saved state.")
+        .bounded(
+            "as in fio, it has an effect with verify_only=1; in mixes for one block size; states of version \
+             3 (fio 3.33). Those of version 7 (fio 3.42) are refused by name, because their layout is not \
+             documented",
         ),
-        set: |spec, given| given.flag().map(|on| spec.verify.load_state = on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_write_sequence",
-        form: Form::Flag,
-        default: "1",
-        help: "Whether the numbers of writes in the headers are compared.",
-        support: Support::Bounded(
-            "the job that has written knows the number of each write and compares it; others do not",
+    ignored("verify_write_sequence", Form::Flag)
+        .default("1")
+        .help("Whether the numbers of writes in the headers are compared.")
+        .bounded("the job that has written knows the number of each write and compares it; others do not"),
+    ignored("verify_header_seed", Form::Flag)
+        .default("1")
+        .help("Whether the seeds in the headers are compared.")
+        .bounded("it has no effect, because headers do not contain the seed"),
+    ignored("experimental_verify", Form::Flag)
+        .help("Repeats the job's offsets to verify, rather than remembering them.")
+        .bounded("what was written is always remembered"),
+    integer("trim_percentage", 0, 100, |s, value| s.verify.trim_percent = value as u8)
+        .default("0")
+        .help("Percent of the verified blocks that are trimmed.")
+        .differs(
+            "trims are mixed with the writes from the start, without backlog, and files are trimmed too (fio \
+             3.33 trims devices only)",
         ),
-        set: |_, given| given.flag().map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "verify_header_seed",
-        form: Form::Flag,
-        default: "1",
-        help: "Whether the seeds in the headers are compared.",
-        support: Support::Bounded("it has no effect, because headers do not contain the seed"),
-        set: |_, given| given.flag().map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "experimental_verify",
-        form: Form::Flag,
-        default: "0",
-        help: "Repeats the job's offsets to verify, rather than remembering them.",
-        support: Support::Bounded("what was written is always remembered"),
-        set: |_, given| given.flag().map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "trim_percentage",
-        form: Form::Integer { min: 0, max: 100 },
-        default: "0",
-        help: "Percent of the verified blocks that are trimmed.",
-        support: Support::Differs(
-            "trims are mixed with the writes from the start, without backlog, and files are trimmed too (fio 3.33 trims devices \
-             only)",
-        ),
-        set: |spec, given| given.integer(0, 100).map(|percent| spec.verify.trim_percent = percent as u8),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "trim_verify_zero",
-        form: Form::Flag,
-        default: "1",
-        help: "Whether blocks trimmed by trim_percentage are expected to hold zeros.",
-        set: |spec, given| given.flag().map(|on| spec.verify.trim_zeros = on),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "trim_backlog",
-        form: COUNT,
-        help: "Blocks that are written before some are trimmed.",
-        support: NO_BACKLOG,
-        set: |_, given| given.integer(0, MAX).map(|_| ()),
-        ..Opt::PLAIN
-    },
-    Opt {
-        name: "trim_backlog_batch",
-        form: COUNT,
-        help: "How many blocks of trim_backlog are trimmed at a time.",
-        support: NO_BACKLOG,
-        set: |_, given| given.integer(0, MAX).map(|_| ()),
-        ..Opt::PLAIN
-    },
+    flag("trim_verify_zero", |s, on| s.verify.trim_zeros = on)
+        .default("1")
+        .help("Whether blocks trimmed by trim_percentage are expected to hold zeros."),
+    ignored("trim_backlog", COUNT)
+        .help("Blocks that are written before some are trimmed.")
+        .differs(NO_BACKLOG),
+    ignored("trim_backlog_batch", COUNT)
+        .help("How many blocks of trim_backlog are trimmed at a time.")
+        .differs(NO_BACKLOG),
 ];
 
 #[cfg(test)]

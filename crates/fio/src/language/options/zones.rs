@@ -2,9 +2,9 @@
 
 use iolite_model::{Access, Bytes, Mix, ZoneCycle, ZoneResets, Zoned};
 
-use super::entry::{count, opt, put};
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
+use crate::language::options::entry::{MAX, choice, flag, integer, put, size, special};
 use crate::language::options::option::{Form, Opt};
 use crate::language::value::OptionValue;
 
@@ -136,126 +136,77 @@ fn share(given: &OptionValue<'_>) -> Result<f64> {
     given.number(0.0, 1.0)
 }
 
-const MODES: &[(&str, ZoneMode)] = &[
-    ("none", ZoneMode::None),
-    ("0", ZoneMode::None),
-    ("strided", ZoneMode::Strided),
-    ("zbd", ZoneMode::Zbd),
-];
-
-const OPEN: Form = Form::Integer { min: 0, max: 4_294_967_295 };
-
 const SHARE: Form = Form::Number { min: 0.0, max: 1.0 };
 
 /// The options.
 pub(super) const OPTIONS: &[Opt] = &[
-    opt(
+    choice!(
         "zonemode",
-        &[],
-        Form::Choice(&["none", "strided", "zbd"]),
-        "none",
-        "With strided, I/O stays in a zone for zonesize bytes and then continues in the next zone. With zbd, the device is a zoned \
-         block device, or used as if it were one: writes go to the write pointers of zones, reads to data that has been written, \
-         trims reset zones.",
-        |s, g| put(&mut s.zones.mode, g.choice(MODES)),
+        &[
+            ("none", ZoneMode::None),
+            ("0", ZoneMode::None),
+            ("strided", ZoneMode::Strided),
+            ("zbd", ZoneMode::Zbd),
+        ],
+        |s, v| s.zones.mode = v
+    )
+    .default("none")
+    .help(
+        "With strided, I/O stays in a zone for zonesize bytes and then continues in the next zone. With zbd, \
+         the device is a zoned block device, or used as if it were one: writes go to the write pointers of \
+         zones, reads to data that has been written, trims reset zones.",
     )
     .bounded(
-        "with zbd, one write of a zone is in flight at a time, for one file or device per job, and without verify; the number of resets is not printed. A write that \
-         does not fit into the rest of its zone finishes the zone and goes to the next one, where fio 3.33 takes a smaller block of \
-         bsrange, or else writes the same zone from its start again (rw=write)",
+        "with zbd, one write of a zone is in flight at a time, for one file or device per job, and without \
+         verify; the number of resets is not printed. A write that does not fit into the rest of its zone \
+         finishes the zone and goes to the next one, where fio 3.33 takes a smaller block of bsrange, or \
+         else writes the same zone from its start again (rw=write)",
     ),
-    opt(
-        "zonesize",
-        &[],
-        Form::Size,
-        "0",
-        "Amount of I/O in a zone before the next zone (zonemode=strided), or size of a zone (zbd): 0 for that of the zoned device.",
-        |s, g| put(&mut s.zones.size, g.size()),
+    size("zonesize", |s, size| s.zones.size = size).default("0").help(
+        "Amount of I/O in a zone before the next zone (zonemode=strided), or size of a zone (zbd): 0 for \
+         that of the zoned device.",
     ),
-    opt("zonerange", &[], Form::Size, "0", "Length of a zone (zonemode=strided); 0 for zonesize. Ignored with zbd, as in fio.", |s, g| {
-        put(&mut s.zones.range, g.size())
-    }),
-    opt(
-        "zoneskip",
-        &[],
-        Form::Size,
-        "0",
-        "Bytes skipped between two zones: with zonemode=strided, and in sequential jobs with zbd, a multiple of the zone size.",
-        |s, g| {
-            s.zones.skip_zones = g.zones()?;
-            if s.zones.skip_zones.is_none() { put(&mut s.zones.skip, g.size()) } else { Ok(()) }
-        },
+    size("zonerange", |s, size| s.zones.range = size)
+        .default("0")
+        .help("Length of a zone (zonemode=strided); 0 for zonesize. Ignored with zbd, as in fio."),
+    special("zoneskip", Form::Size, |s, g| {
+        s.zones.skip_zones = g.zones()?;
+        if s.zones.skip_zones.is_none() { put(&mut s.zones.skip, g.size()) } else { Ok(()) }
+    })
+    .default("0")
+    .help(
+        "Bytes skipped between two zones: with zonemode=strided, and in sequential jobs with zbd, a multiple \
+         of the zone size.",
     ),
-    opt(
-        "zonecapacity",
-        &[],
-        Form::Size,
-        "0",
-        "Bytes of a zone that can be written (zonemode=zbd); 0 for all. Zoned devices have their own.",
-        |s, g| put(&mut s.zones.zbd.capacity, g.size()),
+    size("zonecapacity", |s, size| s.zones.zbd.capacity = size)
+        .default("0")
+        .help("Bytes of a zone that can be written (zonemode=zbd); 0 for all. Zoned devices have their own."),
+    flag("write_zone_remainder", |s, on| s.zones.zbd.write_remainder = on).help(
+        "A write that does not fit into its zone any more is shortened to what is left of the zone, instead \
+         of finishing the zone.",
     ),
-    opt(
-        "write_zone_remainder",
-        &[],
-        Form::Flag,
-        "0",
-        "A write that does not fit into its zone any more is shortened to what is left of the zone, instead of finishing the zone.",
-        |s, g| put(&mut s.zones.zbd.write_remainder, g.flag()),
+    flag("read_beyond_wp", |s, on| s.zones.zbd.read_beyond = on)
+        .help("Reads go anywhere, also beyond write pointers, which the device answers without reading."),
+    integer("max_open_zones", 0, MAX, |s, value| s.zones.zbd.max_open = value as u32).default("0").help(
+        "Maximum number of zones that all jobs write to at the same time; 0 for the limit of the device. \
+         Zones in the region that hold some data at the start count, too, and are written first.",
     ),
-    opt(
-        "read_beyond_wp",
-        &[],
-        Form::Flag,
-        "0",
-        "Reads go anywhere, also beyond write pointers, which the device answers without reading.",
-        |s, g| put(&mut s.zones.zbd.read_beyond, g.flag()),
-    ),
-    opt(
-        "max_open_zones",
-        &[],
-        OPEN,
-        "0",
-        "Maximum number of zones that all jobs write to at the same time; 0 for the limit of the device. Zones in the region that hold some data at the start count, too, and are written first.",
-        |s, g| put(&mut s.zones.zbd.max_open, count(g, 0, u32::MAX)),
-    ),
-    opt(
-        "job_max_open_zones",
-        &[],
-        OPEN,
-        "0",
-        "Maximum number of zones that each clone writes to at the same time; 0 for no limit.",
-        |s, g| put(&mut s.zones.zbd.job_max_open, count(g, 0, u32::MAX)),
-    ),
-    opt(
-        "ignore_zone_limits",
-        &[],
-        Form::Flag,
-        "0",
-        "Allows max_open_zones above the limit of the device.",
-        |s, g| put(&mut s.zones.zbd.ignore_limits, g.flag()),
-    ),
-    opt(
-        "zone_reset_threshold",
-        &[],
-        SHARE,
-        "0",
-        "Share of the zones' capacity that holds data from which zones are reset at the frequency of zone_reset_frequency.",
-        |s, g| put(&mut s.zones.zbd.threshold, share(g)),
-    ),
-    opt(
-        "zone_reset_frequency",
-        &[],
-        SHARE,
-        "0",
-        "Resets of zones for each write, from zone_reset_threshold on.",
-        |s, g| put(&mut s.zones.zbd.frequency, share(g)),
-    ),
-    opt(
-        "recover_zbd_write_error",
-        &[],
-        Form::Flag,
-        "0",
-        "After a failed write, with continue_on_error, the job goes on at the write pointer that the device reports.",
-        |s, g| put(&mut s.zones.zbd.recover, g.flag()),
+    integer("job_max_open_zones", 0, MAX, |s, value| s.zones.zbd.job_max_open = value as u32)
+        .default("0")
+        .help("Maximum number of zones that each clone writes to at the same time; 0 for no limit."),
+    flag("ignore_zone_limits", |s, on| s.zones.zbd.ignore_limits = on)
+        .help("Allows max_open_zones above the limit of the device."),
+    special("zone_reset_threshold", SHARE, |s, g| put(&mut s.zones.zbd.threshold, share(g)))
+        .default("0")
+        .help(
+            "Share of the zones' capacity that holds data from which zones are reset at the frequency of \
+             zone_reset_frequency.",
+        ),
+    special("zone_reset_frequency", SHARE, |s, g| put(&mut s.zones.zbd.frequency, share(g)))
+        .default("0")
+        .help("Resets of zones for each write, from zone_reset_threshold on."),
+    flag("recover_zbd_write_error", |s, on| s.zones.zbd.recover = on).help(
+        "After a failed write, with continue_on_error, the job goes on at the write pointer that the device \
+         reports.",
     ),
 ];

@@ -4,8 +4,8 @@ use iolite_model::Nanos;
 
 use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
-use crate::language::options::entry::put;
-use crate::language::options::option::{Form, Opt, Support};
+use crate::language::options::entry::{MAX, flag, integer, text};
+use crate::language::options::option::Opt;
 use crate::language::thread::Program;
 
 /// The program of a job.
@@ -62,55 +62,31 @@ fn expanded(word: &str, seconds: &str, name: &str) -> String {
     text + rest
 }
 
-const fn exec(name: &'static str, form: Form, default: &'static str, help: &'static str) -> Opt {
-    Opt { name, form, default, help, engines: &["exec"], ..Opt::PLAIN }
-}
-
 /// The options.
 pub(super) const OPTIONS: [Opt; 4] = [
-    Opt {
-        set: |spec, given| put(&mut spec.engine.exec.program, given.text().map(str::to_owned)),
-        support: Support::Bounded(
-            "a job without a runtime ends with its program, where fio 3.33 never ends; a program that cannot be started is an error",
+    text("program", |s, text| s.engine.exec.program = text.to_owned())
+        .help("Program that the job runs: a file, or a name that is looked up in PATH.")
+        .of(&["exec"])
+        .bounded(
+            "a job without a runtime ends with its program, where fio 3.33 never ends; a program that cannot \
+             be started is an error",
         ),
-        ..exec(
-            "program",
-            Form::Text,
-            "",
-            "Program that the job runs: a file, or a name that is looked up in PATH.",
+    text("arguments", |s, text| s.engine.exec.arguments = text.to_owned())
+        .help(
+            "Arguments of the program, separated by white space; %r is replaced by the runtime of the job in \
+             seconds, %n by its name.",
         )
-    },
-    Opt {
-        set: |spec, given| put(&mut spec.engine.exec.arguments, given.text().map(str::to_owned)),
-        ..exec(
-            "arguments",
-            Form::Text,
-            "",
-            "Arguments of the program, separated by white space; %r is replaced by the runtime of the job in seconds, %n by its name.",
-        )
-    },
-    Opt {
-        set: |spec, given| {
-            let seconds = given.integer(0, i64::from(u32::MAX))?;
-            spec.engine.exec.grace = Nanos(seconds.unsigned_abs() * Nanos::SECOND.0);
-            Ok(())
-        },
-        ..exec(
-            "grace_time",
-            Form::Integer { min: 0, max: u32::MAX as i64 },
-            "1",
-            "Seconds from SIGTERM, which the program gets at the end of the job, to SIGKILL.",
-        )
-    },
-    Opt {
-        set: |spec, given| put(&mut spec.engine.exec.redirected, given.flag()),
-        ..exec(
-            "std_redirect",
-            Form::Flag,
-            "1",
-            "Writes what the program prints to NAME.stdout and NAME.stderr.",
-        )
-    },
+        .of(&["exec"]),
+    integer("grace_time", 0, MAX, |s, seconds| {
+        s.engine.exec.grace = Nanos(seconds.unsigned_abs() * Nanos::SECOND.0);
+    })
+    .default("1")
+    .help("Seconds from SIGTERM, which the program gets at the end of the job, to SIGKILL.")
+    .of(&["exec"]),
+    flag("std_redirect", |s, on| s.engine.exec.redirected = on)
+        .default("1")
+        .help("Writes what the program prints to NAME.stdout and NAME.stderr.")
+        .of(&["exec"]),
 ];
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use iolite_model::{Bytes, IoPriority, Prioritized, PriorityShare};
 
-use super::super::entry::{opt, put};
 use crate::language::error::{OptionError, Result};
+use crate::language::options::entry::{put, special};
 use crate::language::options::option::{Form, Opt};
 use crate::language::options::placement::class;
 use crate::language::value::OptionValue;
@@ -142,49 +142,40 @@ const ENGINES: &[&str] = &["io_uring", "libaio"];
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    opt(
+    special(
         "cmdprio_percentage",
-        &[],
         Form::Special("a percentage, or percentages for reads and writes"),
-        "0",
-        "Percentage of the operations with the priority of cmdprio_class and cmdprio.",
         |s, g| put(&mut s.engine.priorities.percent, pair(g, small(100))),
     )
+    .default("0")
+    .help("Percentage of the operations with the priority of cmdprio_class and cmdprio.")
     .of(ENGINES),
-    opt(
-        "cmdprio_class",
-        &[],
-        Form::Special("0 to 3, or two for reads and writes"),
-        "0",
-        "Priority class of these operations: 1 real time, 2 best effort, 3 idle; 0 for the highest.",
-        |s, g| put(&mut s.engine.priorities.class, pair(g, small(3))),
-    )
+    special("cmdprio_class", Form::Special("0 to 3, or two for reads and writes"), |s, g| {
+        put(&mut s.engine.priorities.class, pair(g, small(3)))
+    })
+    .default("0")
+    .help("Priority class of these operations: 1 real time, 2 best effort, 3 idle; 0 for the highest.")
     .of(ENGINES),
-    opt(
-        "cmdprio",
-        &[],
-        Form::Special("0 to 7, or two for reads and writes"),
-        "0",
-        "Priority of these operations within its class, from 0, the highest, to 7.",
-        |s, g| put(&mut s.engine.priorities.level, pair(g, small(7))),
-    )
+    special("cmdprio", Form::Special("0 to 7, or two for reads and writes"), |s, g| {
+        put(&mut s.engine.priorities.level, pair(g, small(7)))
+    })
+    .default("0")
+    .help("Priority of these operations within its class, from 0, the highest, to 7.")
     .of(ENGINES),
-    opt(
-        "cmdprio_hint",
-        &[],
-        Form::Special("0 to 1023, or two for reads and writes"),
-        "0",
-        "Priority hint of these operations, which the kernel must support; 0 for none.",
-        |s, g| put(&mut s.engine.priorities.hint, pair(g, hint)),
-    )
+    special("cmdprio_hint", Form::Special("0 to 1023, or two for reads and writes"), |s, g| {
+        put(&mut s.engine.priorities.hint, pair(g, hint))
+    })
+    .default("0")
+    .help("Priority hint of these operations, which the kernel must support; 0 for none.")
     .of(ENGINES),
-    opt(
+    special(
         "cmdprio_bssplit",
-        &[],
         Form::Special("SIZE/PERCENT[/CLASS/LEVEL[/HINT]]:..., or such lists for reads and writes"),
-        "",
-        "Percentage of the operations of each size that have a priority, either that of cmdprio_class and cmdprio or their own.",
         |s, g| put(&mut s.engine.priorities.split, pair(g, split)),
+    )
+    .help(
+        "Percentage of the operations of each size that have a priority, either that of cmdprio_class and \
+         cmdprio or their own.",
     )
     .of(ENGINES),
 ];
