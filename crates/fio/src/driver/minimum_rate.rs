@@ -123,6 +123,7 @@ mod tests {
             task: JobTask::Io(Box::new(task)),
             rate: [rate; 3],
             rate_min: [Some(3000.0), None, None],
+            rate_cycle: Nanos::SECOND,
             ..Thread::default()
         };
         MinimumRate::all(&thread).remove(0)

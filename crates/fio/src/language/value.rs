@@ -48,6 +48,12 @@ pub enum Amount {
     Percent(f64),
 }
 
+impl Default for Amount {
+    fn default() -> Amount {
+        Amount::Bytes(Bytes(0))
+    }
+}
+
 impl<'a> OptionValue<'a> {
     /// The value's text.
     ///

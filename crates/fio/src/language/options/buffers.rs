@@ -11,7 +11,7 @@ use crate::language::thread::{Thread, ThreadIndex};
 use crate::language::value::OptionValue;
 
 /// Buffers and contents.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Buffers {
     /// Zeros.
     pub zero: bool,
@@ -43,28 +43,6 @@ pub struct Buffers {
     pub locked: u64,
     /// `write_hint`: how long written data is expected to live.
     pub lifetime: Option<Lifetime>,
-}
-
-impl Default for Buffers {
-    fn default() -> Buffers {
-        Buffers {
-            zero: false,
-            refill: false,
-            scramble: true,
-            pattern: Vec::new(),
-            compress_percent: None,
-            compress_chunk: 512,
-            dedupe_percent: 0,
-            dedupe_from_set: false,
-            dedupe_set_percent: 5,
-            dedupe_global: false,
-            huge: false,
-            huge_page: 2 << 20,
-            align: 0,
-            locked: 0,
-            lifetime: None,
-        }
-    }
 }
 
 impl Buffers {

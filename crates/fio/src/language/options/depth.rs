@@ -9,7 +9,7 @@ use crate::language::options::option::Opt;
 use crate::language::thread::{Thread, ThreadIndex};
 
 /// Queue depth.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Depth {
     /// `iodepth`: operations in flight; at least 1.
     pub iodepth: u32,
@@ -25,20 +25,6 @@ pub struct Depth {
     pub serialize_overlap: bool,
     /// `io_submit_mode=offload`: other threads submit.
     pub offload: bool,
-}
-
-impl Default for Depth {
-    fn default() -> Depth {
-        Depth {
-            iodepth: 1,
-            batch: None,
-            complete_min: 1,
-            complete_max: None,
-            low: None,
-            serialize_overlap: false,
-            offload: false,
-        }
-    }
 }
 
 impl Depth {

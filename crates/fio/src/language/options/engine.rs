@@ -15,7 +15,7 @@ pub use exec::Exec;
 pub use priority::{OPTIONS as PRIORITIES, Priorities, Share};
 
 /// Engines and engine options.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Engine {
     /// `ioengine`: a name of [`ENGINES`].
     pub name: &'static str,
@@ -55,32 +55,6 @@ pub struct Engine {
     pub priorities: Priorities,
     /// What ioengine=exec runs.
     pub exec: Exec,
-}
-
-impl Default for Engine {
-    fn default() -> Engine {
-        Engine {
-            name: "psync",
-            hipri: false,
-            hipri_percent: 100,
-            submit_polling: false,
-            submit_polling_cpu: None,
-            force_async: 0,
-            fixed_buffers: false,
-            registered_files: false,
-            non_vectored: -1,
-            nowait: false,
-            uncached: false,
-            userspace_reap: false,
-            cpu_load: 0,
-            cpu_chunk: Nanos(50_000_000),
-            cpu_work: BusyWork::Spin,
-            exit_on_io_done: false,
-            huge_mapping: false,
-            priorities: Priorities::default(),
-            exec: Exec::default(),
-        }
-    }
 }
 
 /// What an engine is here.

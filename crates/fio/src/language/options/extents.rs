@@ -17,7 +17,7 @@ use crate::language::thread::ThreadIndex;
 use crate::language::value::{Amount, OptionValue};
 
 /// Extents.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Extents {
     /// Least and largest size of a file.
     pub file_size: Option<(Bytes, Bytes)>,
@@ -37,22 +37,6 @@ pub struct Extents {
     pub operations: Option<u64>,
     /// `size`, `io_size`, `offset` and `offset_increment` as numbers of zones, where they are given so.
     pub zones: [Option<u64>; 4],
-}
-
-impl Default for Extents {
-    fn default() -> Extents {
-        Extents {
-            file_size: None,
-            size: None,
-            io_size: None,
-            offset: Amount::Bytes(Bytes(0)),
-            offset_align: Bytes(0),
-            increment: Amount::Bytes(Bytes(0)),
-            append: false,
-            operations: None,
-            zones: [None; 4],
-        }
-    }
 }
 
 /// Distinguishes the draw of a file's size from others.

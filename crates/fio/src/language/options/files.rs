@@ -18,7 +18,7 @@ use crate::language::thread::{Thread, ThreadIndex};
 use crate::language::value::OptionValue;
 
 /// Files.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Files {
     /// Directories of the files; clones with files of their own take turns at them.
     pub directories: Vec<PathBuf>,
@@ -83,9 +83,10 @@ pub struct Files {
 }
 
 /// What the kernel is advised about the order of reads (`fadvise_hint`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Hint {
     /// Nothing.
+    #[default]
     None,
     /// What the job does.
     ByOrder,
@@ -93,43 +94,6 @@ pub enum Hint {
     Sequential,
     /// This.
     Random,
-}
-
-impl Default for Files {
-    fn default() -> Files {
-        Files {
-            directories: Vec::new(),
-            names: Vec::new(),
-            below: None,
-            limit: None,
-            format: "$jobname.$jobnum.$filenum".into(),
-            number: 1,
-            open: None,
-            lock: FileLock::None,
-            order: FileOrder::RoundRobin(1),
-            fill: false,
-            create: true,
-            create_sync: true,
-            create_serialize: true,
-            create_on_open: false,
-            create_only: false,
-            mounted: false,
-            pre_read: false,
-            invalidate: true,
-            durable: None,
-            fsync: 0,
-            fdatasync: 0,
-            range_sync: 0,
-            range: RangeSync::ALL,
-            end_sync: None,
-            close_sync: false,
-            reserve: Reserve::Allocate,
-            hint: Hint::ByOrder,
-            overwrite: false,
-            remove: false,
-            remove_each: false,
-        }
-    }
 }
 
 impl Files {

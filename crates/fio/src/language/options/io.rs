@@ -23,7 +23,7 @@ use crate::language::thread::ThreadIndex;
 use crate::language::value::OptionValue;
 
 /// Direction and order of the I/O.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Io {
     /// What operations do.
     pub direction: Direction,
@@ -62,9 +62,10 @@ pub struct Io {
 }
 
 /// What operations do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
     /// Reads.
+    #[default]
     Read,
     /// Writes.
     Write,
@@ -74,30 +75,6 @@ pub enum Direction {
     Mixed,
     /// A trim of each block, then a write.
     TrimWrite,
-}
-
-impl Default for Io {
-    fn default() -> Io {
-        Io {
-            direction: Direction::Read,
-            random: false,
-            modifier: None,
-            identical: false,
-            read_percent: 50,
-            random_percent: [100; 3],
-            stride: Bytes(0),
-            no_map: false,
-            lfsr: false,
-            precondition: false,
-            preconditioning: Preconditioning::default(),
-            distribution: [const { Distribution::Uniform }; 3],
-            repeat: true,
-            repeat_all: false,
-            seed: None,
-            direct: false,
-            atomic: false,
-        }
-    }
 }
 
 /// A start for chance where none is given; any number will do.

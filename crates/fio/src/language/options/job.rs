@@ -10,7 +10,7 @@ use crate::language::thread::{ExitAll, ExitWhat, Thread, ThreadIndex};
 use crate::language::value::{OptionValue, Unit};
 
 /// Name, clones, order and length of jobs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Job {
     /// Name.
     pub name: String,
@@ -48,31 +48,6 @@ pub struct Job {
     pub prerun: Option<String>,
     /// Shell command after it.
     pub postrun: Option<String>,
-}
-
-impl Default for Job {
-    fn default() -> Job {
-        Job {
-            name: String::new(),
-            section: String::new(),
-            description: None,
-            wait_for: None,
-            numjobs: 1,
-            loops: 1,
-            stonewall: false,
-            new_group: false,
-            runtime: Nanos(0),
-            time_based: false,
-            start_delay: (Nanos(0), Nanos(0)),
-            ramp_time: Nanos(0),
-            ramp_size: Bytes(0),
-            exit_all: false,
-            exit_all_on_error: false,
-            exit_what: ExitWhat::Group,
-            prerun: None,
-            postrun: None,
-        }
-    }
 }
 
 impl Job {

@@ -12,7 +12,7 @@ use crate::language::thread::{Clock, LogValue, Thread, ThreadIndex};
 use crate::language::value::OptionValue;
 
 /// Statistics and logs. Prefixes of logs are empty where the job's name is meant.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Logging {
     /// `group_reporting`.
     pub grouped: bool,
@@ -84,52 +84,6 @@ pub struct Logging {
     pub bw_average: Nanos,
     /// `iopsavgtime`.
     pub iops_average: Nanos,
-}
-
-/// fio's percentiles, in percent.
-const PERCENTILES: [f64; 17] =
-    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
-
-impl Default for Logging {
-    fn default() -> Self {
-        Logging {
-            grouped: false,
-            unified: 0,
-            clat_percentiles: true,
-            slat_percentiles: false,
-            lat_percentiles: false,
-            percentiles: PERCENTILES.to_vec(),
-            disable_slat: false,
-            disable_clat: false,
-            disable_lat: false,
-            fewer_stamps: false,
-            block_errors: false,
-            disks: true,
-            kb_base: 1024,
-            unit_base: 0,
-            significant: 4,
-            bw_log: None,
-            iops_log: None,
-            lat_log: None,
-            hist_log: None,
-            per_job: true,
-            window: None,
-            hist_window: None,
-            coarseness: 0,
-            value: LogValue::Average,
-            offset: false,
-            priority: false,
-            issue_time: false,
-            unix_epoch: false,
-            alternate_epoch: false,
-            epoch_clock: Clock::default(),
-            job_start: Clock::default(),
-            left_out: false,
-            compressed: false,
-            bw_average: milliseconds(500),
-            iops_average: milliseconds(500),
-        }
-    }
 }
 
 impl Logging {
@@ -396,6 +350,10 @@ mod tests {
     use crate::language::options::option::samples::{io, lowered, task};
     use crate::language::thread::LogKind;
     use iolite_model::{MetadataTask, Mix};
+
+    const PERCENTILES: [f64; 17] = [
+        1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99,
+    ];
 
     fn thread(settings: &[(&str, &str)]) -> Result<Thread, OptionError> {
         io(settings, task(Mix::Read)).map(|(thread, _)| thread)

@@ -19,10 +19,14 @@ pub mod trace;
 pub mod verify;
 pub mod zones;
 
+use std::sync::LazyLock;
+
 use option::Opt;
 
-/// A job as its settings describe it. Its default is fio's.
-#[derive(Debug, Clone, PartialEq, Default)]
+use crate::language::value::OptionValue;
+
+/// A job as its settings describe it. Its default is that of each option; without those, a group has nothing but zeros.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
     /// Name, clones, order and length of jobs.
     pub job: job::Job,
@@ -56,6 +60,37 @@ pub struct Spec {
     pub trace: trace::Trace,
     /// CPUs, memory nodes, priorities, users.
     pub placement: placement::Placement,
+}
+
+impl Default for Spec {
+    fn default() -> Spec {
+        static DEFAULT: LazyLock<Spec> = LazyLock::new(|| {
+            let mut spec = Spec {
+                job: Default::default(),
+                files: Default::default(),
+                extents: Default::default(),
+                io: Default::default(),
+                zones: Default::default(),
+                sizes: Default::default(),
+                buffers: Default::default(),
+                engine: Default::default(),
+                depth: Default::default(),
+                rate: Default::default(),
+                verify: Default::default(),
+                steady: Default::default(),
+                logging: Default::default(),
+                errors: Default::default(),
+                trace: Default::default(),
+                placement: Default::default(),
+            };
+            for option in all().filter(|option| !option.default.is_empty()) {
+                let set = option.set(&mut spec, &OptionValue { text: Some(option.default), kb_base: 1024 });
+                debug_assert!(set.is_ok(), "{}", option.name);
+            }
+            spec
+        });
+        DEFAULT.clone()
+    }
 }
 
 /// A group of options.

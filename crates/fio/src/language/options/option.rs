@@ -111,9 +111,9 @@ impl Opt {
             (Setter::Time(set), Form::Time(unit)) => set(spec, given.time(unit)?),
             (Setter::Text(set), _) => set(spec, given.text()?),
             (Setter::Special(set), _) => set(spec, given)?,
-            (Setter::Ignored, Form::Integer { min, max }) => drop(given.integer(min, max)?),
+            (Setter::Ignored, Form::Integer { min, max }) => given.integer(min, max).map(|_| ())?,
             (Setter::Ignored, Form::Choice(words)) => given.word(words)?,
-            (Setter::Ignored, _) => drop(given.flag()?),
+            (Setter::Ignored, _) => given.flag().map(|_| ())?,
             (Setter::Refused, _) => return Err(OptionError::not_built("it is", "remove it")),
             (Setter::Integer(_) | Setter::Number(_) | Setter::Time(_), form) => {
                 unreachable!("{}: {form:?}", self.name)

@@ -18,7 +18,7 @@ use crate::language::value::{OptionValue, Unit};
 pub type PerDirection<T> = [Option<T>; 3];
 
 /// Rates, think time, latency targets.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rate {
     /// `thinktime`: pause; 0 for none.
     pub think_time: Nanos,
@@ -60,32 +60,6 @@ pub struct Rate {
     pub flow_pause: Nanos,
 }
 
-impl Default for Rate {
-    fn default() -> Rate {
-        Rate {
-            think_time: Nanos(0),
-            think_spin: Nanos(0),
-            think_cycles: 0,
-            think_blocks: None,
-            think_io: Nanos(0),
-            ignore_think_time: false,
-            bytes: [None; 3],
-            iops: [None; 3],
-            bytes_min: [None; 3],
-            iops_min: [None; 3],
-            cycle: Nanos::SECOND,
-            poisson: false,
-            latency_target: Nanos(0),
-            latency_window: Nanos(0),
-            latency_percentile: 100.0,
-            max_latency: [None; 3],
-            flow: 0,
-            flow_group: 0,
-            flow_pause: Nanos(0),
-        }
-    }
-}
-
 impl Rate {
     /// Changes `thread` to what these settings say; its mix, sizes and depth are set before.
     pub(crate) fn lower(&self, _spec: &Spec, _place: ThreadIndex, thread: &mut Thread) -> Result {
@@ -112,7 +86,7 @@ impl Rate {
 
     /// Engines that make, find and remove names have neither rates nor pauses.
     fn refuse_for_names(&self) -> Result {
-        let plain = Rate { cycle: self.cycle, poisson: self.poisson, ..Rate::default() };
+        let plain = Rate { cycle: self.cycle, poisson: self.poisson, ..Spec::default().rate };
         let pauses = Rate {
             think_spin: self.think_spin,
             think_blocks: self.think_blocks,

@@ -9,7 +9,7 @@ use crate::language::options::option::{Form, Opt};
 use crate::language::value::OptionValue;
 
 /// Sizes of operations; three stand for reads, writes and trims.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sizes {
     /// Least and largest size.
     pub range: [(Bytes, Bytes); 3],
@@ -25,18 +25,6 @@ pub struct Sizes {
 
 /// Size of an operation where nothing is said.
 const BLOCK: Bytes = Bytes(4096);
-
-impl Default for Sizes {
-    fn default() -> Sizes {
-        Sizes {
-            range: [(BLOCK, BLOCK); 3],
-            split: [const { Vec::new() }; 3],
-            align: [None; 3],
-            unaligned: false,
-            by_order: false,
-        }
-    }
-}
 
 impl Sizes {
     /// Where the sizes of reads (0), writes (1) and trims (2) are said, in a random or a sequential job.

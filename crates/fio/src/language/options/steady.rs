@@ -10,7 +10,7 @@ use crate::language::thread::{SteadyMeasure, SteadyState, Thread, ThreadIndex};
 use crate::language::value::{OptionValue, Unit};
 
 /// Steady state.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Steady {
     /// `steadystate`: what ends the job.
     pub criterion: Option<Criterion>,
@@ -33,12 +33,6 @@ pub struct Criterion {
     pub limit: f64,
     /// The bound is in percent of the mean.
     pub percent: bool,
-}
-
-impl Default for Steady {
-    fn default() -> Steady {
-        Steady { criterion: None, duration: Nanos(0), ramp: Nanos(0), interval: Nanos::SECOND }
-    }
 }
 
 impl Steady {

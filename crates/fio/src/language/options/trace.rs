@@ -15,16 +15,16 @@ use iolite_model::{
 use crate::language::error::{OptionError, Result};
 use crate::language::job_file::HostContext;
 use crate::language::options::Spec;
-use crate::language::options::entry::{MAX, flag, ignored, integer, put, special, text};
+use crate::language::options::entry::{flag, ignored, integer, put, special, text};
 use crate::language::options::extents::Extents;
 use crate::language::options::io::{Direction, Io};
 use crate::language::options::option::{Form, Opt};
-use crate::language::options::{files, sizes};
+use crate::language::options::files;
 use crate::language::thread::{Log, LogKind, LogValue, Thread, ThreadIndex};
 use crate::language::value::{Amount, OptionValue};
 
 /// Traces and replay.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {
     /// `write_iolog`: the file.
     pub write: Option<PathBuf>,
@@ -84,26 +84,6 @@ struct Replay {
     operations: Operations,
     /// Whether it says when.
     timed: bool,
-}
-
-impl Default for Trace {
-    fn default() -> Trace {
-        Trace {
-            write: None,
-            read: Vec::new(),
-            no_stall: false,
-            speed_percent: 100,
-            redirect: None,
-            align: 0,
-            scale: 1,
-            skip: Skip::default(),
-            merge: None,
-            scalars: Vec::new(),
-            iterations: Vec::new(),
-            merged: None,
-            replays: Vec::new(),
-        }
-    }
 }
 
 impl Trace {
@@ -254,9 +234,9 @@ impl Trace {
                 no_map: true,
                 direct: spec.io.direct,
                 atomic: spec.io.atomic,
-                ..Io::default()
+                ..Spec::default().io
             },
-            sizes: sizes::Sizes::default(),
+            sizes: Spec::default().sizes,
             files: files::Files {
                 names: replay.files.iter().map(|(name, _)| name.clone()).collect(),
                 directories: Vec::new(),
@@ -265,7 +245,7 @@ impl Trace {
             extents: Extents {
                 size: Some(Amount::Bytes(Bytes(size))),
                 offset_align: spec.extents.offset_align,
-                ..Extents::default()
+                ..Spec::default().extents
             },
             ..spec.clone()
         }))

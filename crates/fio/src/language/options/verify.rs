@@ -18,7 +18,7 @@ use crate::language::options::option::{Form, Opt};
 use crate::language::thread::{Thread, ThreadIndex};
 
 /// Verification.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verify {
     /// `verify`: how data is checked to be as it was written.
     pub method: Option<Method>,
@@ -61,29 +61,6 @@ pub enum Method {
     Check(FioChecksum),
     /// The data itself.
     Pattern,
-}
-
-impl Default for Verify {
-    fn default() -> Verify {
-        Verify {
-            method: None,
-            after: true,
-            only: false,
-            interval: Bytes(0),
-            pattern: Pattern::default(),
-            pattern_interval: false,
-            header_at: Bytes(0),
-            newer_headers: false,
-            fatal: false,
-            dump: false,
-            save_state: false,
-            load_state: false,
-            backlog: 0,
-            backlog_batch: 0,
-            trim_percent: 0,
-            trim_zeros: true,
-        }
-    }
 }
 
 impl Verify {

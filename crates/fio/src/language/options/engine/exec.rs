@@ -9,7 +9,7 @@ use crate::language::options::option::Opt;
 use crate::language::thread::Program;
 
 /// The program of a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Exec {
     /// `program`.
     pub program: String,
@@ -19,12 +19,6 @@ pub struct Exec {
     pub grace: Nanos,
     /// `std_redirect`: its output goes to files.
     pub redirected: bool,
-}
-
-impl Default for Exec {
-    fn default() -> Exec {
-        Exec { program: String::new(), arguments: String::new(), grace: Nanos::SECOND, redirected: true }
-    }
 }
 
 impl Exec {

@@ -8,7 +8,7 @@ use crate::language::options::Spec;
 use crate::language::options::sizes::used;
 
 /// How a drive is preconditioned (`spr_op`, `spr_num_regions`, `spr_cs`).
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Preconditioning {
     /// Memory of the drive beyond its capacity, divided by its capacity.
     pub over_provisioning: f64,
@@ -16,12 +16,6 @@ pub struct Preconditioning {
     pub regions: u32,
     /// The drive's cache; 0 for none.
     pub cache: Bytes,
-}
-
-impl Default for Preconditioning {
-    fn default() -> Preconditioning {
-        Preconditioning { over_provisioning: 0.15, regions: 100, cache: Bytes(0) }
-    }
 }
 
 /// The order of `sprandom`.
