@@ -28,6 +28,12 @@ pub enum JobTask {
     Metadata(MetadataTask),
 }
 
+impl Default for JobTask {
+    fn default() -> JobTask {
+        JobTask::Io(Box::default())
+    }
+}
+
 impl JobTask {
     /// Whether it starts together with the one before it.
     pub fn together(&self) -> bool {

@@ -6,7 +6,7 @@ use iolite_model::{BackendKind, Bytes, FileTask, JobTask, LatencyTarget, Nanos, 
 use serde::{Deserialize, Serialize};
 
 /// A thread of fio's: one clone of a job, with all that is needed to run it and to tell what came of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Thread {
     /// The job's name.
     pub name: String,
@@ -62,51 +62,6 @@ pub struct Thread {
     pub program: Option<Program>,
     /// What is done differently from fio's own way, option by option: reported with the results.
     pub notes: Vec<String>,
-}
-
-impl Default for Thread {
-    /// As without any setting: a field of a new option is set by the option's group only.
-    fn default() -> Thread {
-        Thread {
-            name: String::new(),
-            number: 0,
-            group: 0,
-            job: 0,
-            settings: Vec::new(),
-            description: None,
-            task: JobTask::Io(Box::default()),
-            directory: None,
-            reporting: Reporting::default(),
-            logs: Vec::new(),
-            exit_all: None,
-            exit_on_io_done: false,
-            block_errors: None,
-            steady: None,
-            latency_target: None,
-            rate: [None; 3],
-            rate_iops: [None; 3],
-            rate_min: [None; 3],
-            rate_iops_min: [None; 3],
-            rate_cycle: Nanos::SECOND,
-            create_only: false,
-            pre_read: false,
-            scheduler: None,
-            control_group: None,
-            exec: [None, None],
-            program: None,
-            notes: Vec::new(),
-        }
-    }
-}
-
-/// Of results stored before this was counted.
-const fn one() -> u64 {
-    1
-}
-
-/// Of results stored before it could be chosen.
-const fn four() -> u32 {
-    4
 }
 
 impl Default for Reporting {
@@ -205,21 +160,16 @@ pub struct Reporting {
     /// `disk_util`.
     pub disks: bool,
     /// Bytes that fio counts for each operation on names, which moves none: the whole blocks of the file's size.
-    #[serde(default)]
     pub bytes_per_name: Bytes,
     /// Operations that fio counts for each one on names: the number of these blocks.
-    #[serde(default = "one")]
     pub blocks_per_name: u64,
     /// It is not reported with the results (`stats=0`).
-    #[serde(default)]
     pub left_out: bool,
     /// Clock of the time at which it started (`job_start_clock_id`).
-    #[serde(default)]
     pub job_start: Clock,
     /// `kb_base`: 1024 or 1000.
     pub kb_base: u64,
     /// `significant_figures`: digits of a figure in text.
-    #[serde(default = "four")]
     pub significant: u32,
     /// `unit_base`: 8 for bytes, 1 for bits, 0 for either.
     pub unit_base: u8,

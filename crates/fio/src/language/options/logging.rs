@@ -8,42 +8,18 @@ use crate::language::error::{OptionError, Result};
 use crate::language::options::Spec;
 use crate::language::options::entry::{CPUS, MAX, choice, flag, ignored, integer, put, special};
 use crate::language::options::option::{Form, Opt};
-use crate::language::thread::{Clock, LogValue, Thread, ThreadIndex};
+use crate::language::thread::{Clock, LogValue, Reporting, Thread, ThreadIndex};
 use crate::language::value::OptionValue;
 
 /// Statistics and logs. Prefixes of logs are empty where the job's name is meant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Logging {
-    /// `group_reporting`.
-    pub grouped: bool,
-    /// `unified_rw_reporting`, 0 to 2.
-    pub unified: u8,
-    /// `clat_percentiles`.
-    pub clat_percentiles: bool,
-    /// `slat_percentiles`.
-    pub slat_percentiles: bool,
-    /// `lat_percentiles`.
-    pub lat_percentiles: bool,
-    /// `percentile_list`, in percent, ascending.
-    pub percentiles: Vec<f64>,
-    /// `disable_slat`.
-    pub disable_slat: bool,
-    /// `disable_clat`.
-    pub disable_clat: bool,
-    /// `disable_lat`.
-    pub disable_lat: bool,
+    /// What says how results are reported.
+    pub reporting: Reporting,
     /// `gtod_reduce`.
     pub fewer_stamps: bool,
     /// `block_error_percentiles`.
     pub block_errors: bool,
-    /// `disk_util`.
-    pub disks: bool,
-    /// `kb_base`: what a `k` stands for, 1024 or 1000.
-    pub kb_base: u64,
-    /// `unit_base`: 8, 1, or 0 for either.
-    pub unit_base: u8,
-    /// `significant_figures`.
-    pub significant: u32,
     /// `write_bw_log`.
     pub bw_log: Option<String>,
     /// `write_iops_log`.
@@ -74,10 +50,6 @@ pub struct Logging {
     pub alternate_epoch: bool,
     /// `log_alternate_epoch_clock_id`.
     pub epoch_clock: Clock,
-    /// `job_start_clock_id`.
-    pub job_start: Clock,
-    /// `stats=0`.
-    pub left_out: bool,
     /// `log_store_compressed`.
     pub compressed: bool,
     /// `bwavgtime`.
@@ -89,7 +61,7 @@ pub struct Logging {
 impl Logging {
     /// Changes `thread` to what these settings say; its name and steady state are set before.
     pub(crate) fn lower(&self, _spec: &Spec, place: ThreadIndex, thread: &mut Thread) -> Result {
-        self.report(thread);
+        self.report(&mut thread.reporting);
         thread.block_errors = match &thread.task {
             JobTask::Io(task) if self.block_errors && task.mix.trims() => Some(trimmed_block(task)),
             _ => None,
@@ -104,23 +76,11 @@ impl Logging {
         Ok(())
     }
 
-    fn report(&self, thread: &mut Thread) {
-        let reporting = &mut thread.reporting;
-        reporting.grouped = self.grouped;
-        reporting.unified = self.unified;
-        reporting.clat_percentiles = self.clat_percentiles;
-        reporting.slat_percentiles = self.slat_percentiles;
-        reporting.lat_percentiles = self.lat_percentiles;
-        reporting.percentiles.clone_from(&self.percentiles);
-        reporting.disable_slat = self.disable_slat || self.fewer_stamps;
-        reporting.disable_clat = self.disable_clat || self.fewer_stamps;
-        reporting.disable_lat = self.disable_lat || self.fewer_stamps;
-        reporting.disks = self.disks;
-        reporting.left_out = self.left_out;
-        reporting.job_start = self.job_start;
-        reporting.kb_base = self.kb_base;
-        reporting.unit_base = self.unit_base;
-        reporting.significant = self.significant;
+    fn report(&self, reporting: &mut Reporting) {
+        reporting.clone_from(&self.reporting);
+        reporting.disable_slat |= self.fewer_stamps;
+        reporting.disable_clat |= self.fewer_stamps;
+        reporting.disable_lat |= self.fewer_stamps;
     }
 }
 
@@ -192,50 +152,50 @@ const fn clock(id: i64) -> Clock {
 
 /// The options.
 pub const OPTIONS: &[Opt] = &[
-    flag("group_reporting", |s, on| s.logging.grouped = on)
+    flag("group_reporting", |s, on| s.logging.reporting.grouped = on)
         .help("Reports the results of a group of jobs together. Logs are still written for each job."),
-    flag("stats", |s, on| s.logging.left_out = !on)
+    flag("stats", |s, on| s.logging.reporting.left_out = !on)
         .default("1")
         .help("Whether the job is reported with the results.")
         .bounded("fio 3.33 leaves an entry without a name and values in JSON"),
     choice!(
         "unified_rw_reporting",
         &[("none", 0), ("mixed", 1), ("both", 2), ("0", 0), ("1", 1), ("2", 2)],
-        |s, v| s.logging.unified = v
+        |s, v| s.logging.reporting.unified = v
     )
     .default("none")
     .help("Reports reads, writes and trims separately (none), combined (mixed), or both."),
-    flag("clat_percentiles", |s, on| s.logging.clat_percentiles = on)
+    flag("clat_percentiles", |s, on| s.logging.reporting.clat_percentiles = on)
         .default("1")
         .help("Reports percentiles of the completion latency."),
-    flag("slat_percentiles", |s, on| s.logging.slat_percentiles = on)
+    flag("slat_percentiles", |s, on| s.logging.reporting.slat_percentiles = on)
         .help("Reports percentiles of the submission latency."),
-    flag("lat_percentiles", |s, on| s.logging.lat_percentiles = on)
+    flag("lat_percentiles", |s, on| s.logging.reporting.lat_percentiles = on)
         .help("Reports percentiles of the total latency."),
     special(
         "percentile_list",
         Form::Special("up to 20 numbers above 0, up to 100, with colons between them"),
-        |s, g| put(&mut s.logging.percentiles, percentiles(g)),
+        |s, g| put(&mut s.logging.reporting.percentiles, percentiles(g)),
     )
     .default("1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99")
     .help("Which percentiles are reported."),
-    integer("significant_figures", 1, 10, |s, value| s.logging.significant = value as u32)
+    integer("significant_figures", 1, 10, |s, value| s.logging.reporting.significant = value as u32)
         .default("4")
         .help("Digits of the figures in the normal output."),
-    flag("disk_util", |s, on| s.logging.disks = on)
+    flag("disk_util", |s, on| s.logging.reporting.disks = on)
         .default("1")
         .help("Reports the counters of the underlying devices."),
-    choice!("kb_base", &[("1024", 1024), ("1000", 1000)], |s, v| s.logging.kb_base = v).default("1024").help(
+    choice!("kb_base", &[("1024", 1024), ("1000", 1000)], |s, v| s.logging.reporting.kb_base = v).default("1024").help(
         "What k, m and g stand for in settings after it. With 1024 they are powers of 1024 and kib, mib, gib \
          powers of 1000, as in old job files; with 1000 it is the right way around.",
     ),
-    choice!("unit_base", &[("0", 0), ("8", 8), ("1", 1)], |s, v| s.logging.unit_base = v)
+    choice!("unit_base", &[("0", 0), ("8", 8), ("1", 1)], |s, v| s.logging.reporting.unit_base = v)
         .default("0")
         .help("Whether the normal output is in bytes (8) or bits (1)."),
-    flag("disable_lat", |s, on| s.logging.disable_lat = on).help("Omits the total latency from the results."),
-    flag("disable_clat", |s, on| s.logging.disable_clat = on)
+    flag("disable_lat", |s, on| s.logging.reporting.disable_lat = on).help("Omits the total latency from the results."),
+    flag("disable_clat", |s, on| s.logging.reporting.disable_clat = on)
         .help("Omits the completion latency from the results."),
-    flag("disable_slat", |s, on| s.logging.disable_slat = on)
+    flag("disable_slat", |s, on| s.logging.reporting.disable_slat = on)
         .help("Omits the submission latency from the results."),
     ignored("disable_bw_measurement", Form::Flag)
         .named_also(&["disable_bw"])
@@ -255,7 +215,7 @@ pub const OPTIONS: &[Opt] = &[
     ignored("clocksource", Form::Choice(&["gettimeofday", "clock_gettime", "cpu"]))
         .help("Which clock the times are taken from.")
         .bounded("always clock_gettime(2), of a monotonic clock"),
-    integer("job_start_clock_id", 0, 11, |s, id| s.logging.job_start = clock(id)).default("0").help(
+    integer("job_start_clock_id", 0, 11, |s, id| s.logging.reporting.job_start = clock(id)).default("0").help(
         "Which clock the JSON output's job_start is taken from, by its number for clock_gettime(2); 0 is the \
          real time.",
     ),

@@ -147,7 +147,7 @@ pub(crate) mod samples {
         let mut spec = Spec::default();
         for (name, value) in settings {
             let option = find(name).unwrap_or_else(|| panic!("no option {name}"));
-            let given = OptionValue { text: Some(value), kb_base: spec.logging.kb_base };
+            let given = OptionValue { text: Some(value), kb_base: spec.logging.reporting.kb_base };
             option.set(&mut spec, &given).map_err(|error| error.at((*name).to_owned()))?;
         }
         Ok(spec)

@@ -23,9 +23,6 @@ pub struct Sizes {
     pub by_order: bool,
 }
 
-/// Size of an operation where nothing is said.
-const BLOCK: Bytes = Bytes(4096);
-
 impl Sizes {
     /// Where the sizes of reads (0), writes (1) and trims (2) are said, in a random or a sequential job.
     pub(crate) fn place(&self, direction: usize, random: bool) -> usize {
