@@ -255,7 +255,7 @@ fn is_full(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| ErrorClass::of(number) == ErrorClass::Space)
 }
 
-fn failed(action: &'static str, path: &Path, source: io::Error) -> EngineError {
+pub(crate) fn failed(action: &'static str, path: &Path, source: io::Error) -> EngineError {
     EngineError::File { action, path: path.to_owned(), source }
 }
 

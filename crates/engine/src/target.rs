@@ -18,7 +18,7 @@ use crate::admit::Admitted;
 use crate::backend::{FileSpan, Files};
 use crate::error::EngineError;
 use crate::guard::Scratch;
-use crate::layout::{Layout, Removal, reads_data};
+use crate::layout::{Layout, Removal, failed, reads_data};
 use crate::renewal::{Renewal, Renewed};
 
 /// The open files of a phase.
@@ -331,10 +331,6 @@ fn findable(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-fn failed(action: &'static str, path: &Path, source: io::Error) -> EngineError {
-    EngineError::File { action, path: path.to_owned(), source }
-}
-
 /// Makes what is missing of the files named, and opens them all.
 fn open_files(
     task: &mut FileTask,
@@ -468,7 +464,6 @@ fn open_one(
     reads: bool,
     scratch: &mut Scratch,
 ) -> Result<File, EngineError> {
-    let failed = |action, path: &Path, source| EngineError::File { action, path: path.to_owned(), source };
     if !target.create {
         let path = scratch.claimed(name)?;
         let file = file::open(&path, access).map_err(|source| EngineError::opening(&path, access, source))?;

@@ -34,31 +34,34 @@ pub(crate) struct Back {
     pub(crate) linked: bool,
 }
 
-/// What the measured loop reports of each operation; chosen once per run, so that a loop without it pays nothing.
-pub(crate) trait Watches {
+/// What the measured loop reports of each operation; chosen once per run, so that a loop without it pays nothing. By default, nothing
+/// is kept.
+pub(crate) trait Watches: Sized {
     /// Whether there is any.
     const ON: bool;
 
     /// An operation was queued: its submission has returned, and so many are in flight with it.
-    fn queued(&mut self, slot: u32, submitted: u64, in_flight: usize, lane: &WorkerLane);
+    fn queued(&mut self, _slot: u32, _submitted: u64, _in_flight: usize, _lane: &WorkerLane) {}
 
     /// An operation has come back.
     ///
     /// # Errors
     /// It took longer than any may, which ends the phase.
-    fn back(&mut self, back: &Back, lane: &WorkerLane) -> Result<(), EngineError>;
+    fn back(&mut self, _back: &Back, _lane: &WorkerLane) -> Result<(), EngineError> {
+        Ok(())
+    }
 
     /// What was queued has been handed over.
-    fn handed_over(&mut self, now: u64, lane: &WorkerLane);
+    fn handed_over(&mut self, _now: u64, _lane: &WorkerLane) {}
 
     /// What was queued has been handed over, and so many operations were brought back.
-    fn reaped(&mut self, returned: usize, now: u64, lane: &WorkerLane);
+    fn reaped(&mut self, _returned: usize, _now: u64, _lane: &WorkerLane) {}
 
     /// Time has passed.
-    fn pass(&mut self, now: u64, lane: &WorkerLane);
+    fn pass(&mut self, _now: u64, _lane: &WorkerLane) {}
 
     /// The loop has ended.
-    fn finish(self, lane: &WorkerLane, end: &mut WorkerEnd);
+    fn finish(self, _lane: &WorkerLane, _end: &mut WorkerEnd) {}
 }
 
 /// Nothing is kept.
@@ -66,20 +69,6 @@ pub(crate) struct Unwatched;
 
 impl Watches for Unwatched {
     const ON: bool = false;
-
-    fn queued(&mut self, _slot: u32, _submitted: u64, _flying: usize, _lane: &WorkerLane) {}
-
-    fn back(&mut self, _back: &Back, _lane: &WorkerLane) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    fn handed_over(&mut self, _now: u64, _lane: &WorkerLane) {}
-
-    fn reaped(&mut self, _returned: usize, _now: u64, _lane: &WorkerLane) {}
-
-    fn pass(&mut self, _now: u64, _lane: &WorkerLane) {}
-
-    fn finish(self, _lane: &WorkerLane, _end: &mut WorkerEnd) {}
 }
 
 /// Keeps what a task asks for: [`Watch`](iolite_model::Watch) and limits.

@@ -65,12 +65,7 @@ fn check_increment(task: &FileTask) -> Result<(), WorkloadError> {
         "every offset has to be a multiple of the alignment",
         "round it to the alignment",
     )?;
-    WorkloadError::unless(
-        !task.direct || distance.0.is_multiple_of(offset::DIRECT_ALIGNMENT),
-        || format!("workers begin {} bytes apart", distance.0),
-        "direct I/O needs offsets that are multiples of at least 512 bytes",
-        "round it to 512 bytes or to the device's block, or use the page cache",
-    )
+    offset::check_aligned(task.direct, distance, || format!("workers begin {} bytes apart", distance.0))
 }
 
 fn check_append(task: &FileTask) -> Result<(), WorkloadError> {

@@ -283,6 +283,20 @@ pub(crate) fn check(access: &Access, span: Bytes, block: Bytes, direct: bool) ->
     }
 }
 
+/// Direct I/O needs distances of whole sectors.
+pub(crate) fn check_aligned(
+    direct: bool,
+    distance: Bytes,
+    given: impl FnOnce() -> String,
+) -> Result<(), WorkloadError> {
+    WorkloadError::unless(
+        !direct || distance.0.is_multiple_of(DIRECT_ALIGNMENT),
+        given,
+        "direct I/O needs offsets that are multiples of at least 512 bytes",
+        "round it to 512 bytes or to the device's block, or use the page cache",
+    )
+}
+
 fn check_centre(centre: Option<f64>) -> Result<(), WorkloadError> {
     WorkloadError::unless(
         centre.is_none_or(|centre| (0.0..=1.0).contains(&centre)),
@@ -299,12 +313,9 @@ fn check_step(step: Bytes, span: Bytes, block: Bytes, direct: bool) -> Result<()
         "that has to be at least a block, and no more than there is",
         "twice the block goes back block by block",
     )?;
-    WorkloadError::unless(
-        !direct || step.0.is_multiple_of(DIRECT_ALIGNMENT),
-        || format!("operations begin {} bytes before the end of the one before", step.0),
-        "direct I/O needs offsets that are multiples of at least 512 bytes",
-        "round it to 512 bytes or to the device's block, or use the page cache",
-    )
+    check_aligned(direct, step, || {
+        format!("operations begin {} bytes before the end of the one before", step.0)
+    })
 }
 
 fn check_hole(hole: Bytes, block: Bytes, direct: bool) -> Result<(), WorkloadError> {
@@ -314,12 +325,7 @@ fn check_hole(hole: Bytes, block: Bytes, direct: bool) -> Result<(), WorkloadErr
         "hole and block together exceed the largest offset there is",
         "make it smaller than the target",
     )?;
-    WorkloadError::unless(
-        !direct || hole.0.is_multiple_of(DIRECT_ALIGNMENT),
-        || format!("the hole is {} bytes", hole.0),
-        "direct I/O needs offsets that are multiples of at least 512 bytes",
-        "round it to 512 bytes or to the device's block, or use the page cache",
-    )
+    check_aligned(direct, hole, || format!("the hole is {} bytes", hole.0))
 }
 
 #[cfg(test)]

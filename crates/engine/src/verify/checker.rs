@@ -18,60 +18,35 @@ use crate::verify::read_back::{Apart, Left, read_back};
 use crate::verify::written::Known;
 use crate::verify::written::Written;
 
-/// What the measured loop asks of verification; chosen once a run, so that a loop without it pays nothing.
-pub(crate) trait Checks {
+/// What the measured loop asks of verification; chosen once a run, so that a loop without it pays nothing. By default, all is right.
+pub(crate) trait Checks: Sized {
     /// Whether there is any.
     const ON: bool;
 
     /// An operation has been drawn and is about to be issued; a write's data is in `buffer`.
-    fn issue(&mut self, op: &Op, buffer: &mut [u8]);
+    fn issue(&mut self, _op: &Op, _buffer: &mut [u8]) {}
 
     /// An operation has come back. False where what was read is not what was written.
-    fn back(&mut self, op: &Op, done: bool, buffer: &[u8]) -> bool;
+    fn back(&mut self, _op: &Op, _done: bool, _buffer: &[u8]) -> bool {
+        true
+    }
 
     /// What was found last, as text.
-    fn finding(&self) -> Option<&str>;
+    fn finding(&self) -> Option<&str> {
+        None
+    }
 
     /// Whether what was written is to be read back and verified before anything else is issued.
-    fn is_due(&self) -> bool;
+    #[inline(always)]
+    fn is_due(&self) -> bool {
+        false
+    }
 
     /// Reads back and verifies what is due, when nothing is in flight. Returns the reads that have failed, and those that differ from
     /// what was written.
     ///
     /// # Errors
     /// The target or the queue is lost.
-    fn read_back<B: Backend>(
-        &mut self,
-        backend: &mut B,
-        room: (u32, usize),
-        lane: &WorkerLane,
-    ) -> Result<Errors, EngineError>;
-
-    /// The loop has ended.
-    fn finish(self, end: &mut WorkerEnd);
-}
-
-/// No verification.
-pub(crate) struct Unchecked;
-
-impl Checks for Unchecked {
-    const ON: bool = false;
-
-    fn issue(&mut self, _op: &Op, _buffer: &mut [u8]) {}
-
-    fn back(&mut self, _op: &Op, _done: bool, _buffer: &[u8]) -> bool {
-        true
-    }
-
-    fn finding(&self) -> Option<&str> {
-        None
-    }
-
-    #[inline(always)]
-    fn is_due(&self) -> bool {
-        false
-    }
-
     fn read_back<B: Backend>(
         &mut self,
         _backend: &mut B,
@@ -81,7 +56,15 @@ impl Checks for Unchecked {
         Ok(Errors::default())
     }
 
+    /// The loop has ended.
     fn finish(self, _end: &mut WorkerEnd) {}
+}
+
+/// No verification.
+pub(crate) struct Unchecked;
+
+impl Checks for Unchecked {
+    const ON: bool = false;
 }
 
 /// Stamps what is written and compares what is read.

@@ -21,6 +21,7 @@ use iolite_model::{FileTask, Target};
 
 use crate::error::EngineError;
 use crate::target::Targets;
+use crate::verify::state::failed;
 use crate::verify::written::Written;
 
 const VERSION: u64 = 3;
@@ -163,10 +164,6 @@ fn why_not(bytes: &[u8]) -> String {
                  verify_state_load"
             .into(),
     }
-}
-
-fn failed(action: &'static str, path: &Path, source: io::Error) -> EngineError {
-    EngineError::State { action, path: path.to_owned(), source }
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 //! The file is right at any instant: an entry is replaced as a whole, before a write is submitted and after it has come back.
 //! After a power failure it may be older than the data, so that in a state that was not closed later writes count as right.
 
-use std::collections::VecDeque;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read};
 use std::ops::Range;
@@ -85,7 +84,7 @@ pub(crate) fn can_be_created(path: &Path) -> Result<(), EngineError> {
     created.map_err(|source| failed("write", path, source))
 }
 
-fn failed(action: &'static str, path: &Path, source: io::Error) -> EngineError {
+pub(super) fn failed(action: &'static str, path: &Path, source: io::Error) -> EngineError {
     EngineError::State { action, path: path.to_owned(), source }
 }
 
@@ -239,13 +238,10 @@ impl Part {
             worker,
             first: self.first,
             unit,
-            writes: 0,
-            verified: 0,
             units: numbers().map(|entry| entry as u32).collect(),
-            reported: Vec::new(),
             in_flight: in_flight.map(|(index, _)| index).collect(),
             open,
-            last: VecDeque::new(),
+            ..Written::default()
         }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) enum Known {
 }
 
 /// The units that one worker writes, four bytes each.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Written {
     /// Worker, from 0.
     pub(crate) worker: u32,
@@ -66,18 +66,7 @@ impl Written {
         let mut units = Vec::new();
         units.try_reserve_exact(count).ok()?;
         units.resize(count, NEVER);
-        Some(Written {
-            worker,
-            first: part.start,
-            unit,
-            writes: 0,
-            verified: 0,
-            units,
-            reported: Vec::new(),
-            in_flight: Vec::new(),
-            open: false,
-            last: VecDeque::new(),
-        })
+        Some(Written { worker, first: part.start, unit, units, ..Written::default() })
     }
 
     /// The number of the next write. After some four thousand million writes numbers come again: only a write lost so

@@ -2,6 +2,10 @@
 //!
 //! Amounts are whole cents and taxes and discounts whole ten-thousandths, so that sums are exact in every database.
 
+use std::path::PathBuf;
+
+use iolite_db::{Error, Result};
+
 use super::contract::Table;
 use super::layout::Layout;
 
@@ -147,8 +151,25 @@ pub(super) fn layout(entries: &[(String, i64)]) -> Option<Layout> {
     Some(Layout { loaders: later("loaders", 0)?, constants, ..possible })
 }
 
+/// The layout of a database that is there.
+///
+/// # Errors
+/// [`Error::Incomplete`], [`Error::Foreign`].
+pub(super) fn layout_at(entries: &[(String, i64)], path: PathBuf) -> Result<Layout> {
+    match layout(entries) {
+        _ if !is_complete(entries) => Err(Error::Incomplete { path }),
+        Some(layout) => Ok(layout),
+        None => Err(Error::Foreign { path }),
+    }
+}
+
+/// Why a database is not created where there is one.
+pub(super) fn refusal(entries: &[(String, i64)], path: PathBuf) -> Error {
+    if is_complete(entries) { Error::Exists { path } } else { Error::Incomplete { path } }
+}
+
 /// Whether a catalogue's entries say that the build has ended.
-pub(super) fn is_complete(entries: &[(String, i64)]) -> bool {
+fn is_complete(entries: &[(String, i64)]) -> bool {
     entries.iter().any(|(name, value)| name == COMPLETE && *value == 1)
 }
 

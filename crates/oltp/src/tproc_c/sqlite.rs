@@ -187,11 +187,7 @@ impl Database for TprocCSqlite {
 
     fn layout(&self) -> Result<Layout> {
         self.ours()?;
-        let entries = self.entries(&self.connect()?)?;
-        if !schema::is_complete(&entries) {
-            return Err(Error::Incomplete { path: self.path.clone() });
-        }
-        schema::layout(&entries).ok_or_else(|| Error::Foreign { path: self.path.clone() })
+        schema::layout_at(&self.entries(&self.connect()?)?, self.path.clone())
     }
 
     fn purge(&self) -> Result<()> {

@@ -17,6 +17,17 @@ pub(super) enum Fault {
     Error(Error),
 }
 
+impl Fault {
+    /// What came of the transaction that it has ended.
+    pub(super) fn ended(self) -> Result<Done, Error> {
+        match self {
+            Fault::Again => Ok(Done::Again),
+            Fault::NoLock => Ok(Done::NoLock),
+            Fault::Error(error) => Err(error),
+        }
+    }
+}
+
 /// Result of a statement.
 pub(super) type Outcome<T> = Result<T, Fault>;
 
@@ -106,6 +117,11 @@ const LOOKS: u32 = 3;
 pub(super) fn perform(session: &mut dyn Statements, transaction: &Transaction) -> Result<Done, Error> {
     let writes = !matches!(transaction, Transaction::OrderStatus(_) | Transaction::StockLevel(_));
     let done = session.begin(writes).and_then(|()| body(session, transaction));
+    end(session, done)
+}
+
+/// Ends a transaction that has come so far: commits it, or rolls it back.
+pub(super) fn end(session: &mut dyn Statements, done: Outcome<Done>) -> Result<Done, Error> {
     let done = match done {
         Ok(done @ Done::Committed { .. }) => session.commit().map(|()| done),
         Ok(other) => {
@@ -116,11 +132,7 @@ pub(super) fn perform(session: &mut dyn Statements, transaction: &Transaction) -
     };
     done.or_else(|fault| {
         session.rollback();
-        match fault {
-            Fault::Again => Ok(Done::Again),
-            Fault::NoLock => Ok(Done::NoLock),
-            Fault::Error(error) => Err(error),
-        }
+        fault.ended()
     })
 }
 

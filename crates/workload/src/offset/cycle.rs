@@ -3,7 +3,7 @@
 use iolite_model::{Bytes, ZoneCycle};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::DIRECT_ALIGNMENT;
+use super::check_aligned;
 use crate::error::WorkloadError;
 use crate::random::below;
 
@@ -56,12 +56,7 @@ pub(super) fn check(zones: ZoneCycle, block: Bytes, direct: bool) -> Result<(), 
         "zone and gap together exceed the largest offset there is",
         "make the gap smaller than the target",
     )?;
-    WorkloadError::unless(
-        !direct || skip.0.is_multiple_of(DIRECT_ALIGNMENT),
-        || format!("{} bytes are skipped between zones", skip.0),
-        "direct I/O needs offsets that are multiples of at least 512 bytes",
-        "round it to 512 bytes or to the device's block, or use the page cache",
-    )
+    check_aligned(direct, skip, || format!("{} bytes are skipped between zones", skip.0))
 }
 
 impl Cycle {

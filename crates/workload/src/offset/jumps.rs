@@ -3,7 +3,7 @@
 use iolite_model::{Access, Bytes, Jumps};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{DIRECT_ALIGNMENT, Offsets};
+use super::Offsets;
 use crate::error::WorkloadError;
 use crate::random::below;
 
@@ -102,12 +102,8 @@ pub(super) fn check(jumps: &Jumps, span: Bytes, block: Bytes, direct: bool) -> R
         "they go to random places",
         "specify random, zipf, pareto, normal, zoned or hot-spots",
     )?;
-    WorkloadError::unless(
-        !direct || jumps.step.0.is_multiple_of(DIRECT_ALIGNMENT),
-        || format!("operations begin {} bytes after the one before", jumps.step.0),
-        "direct I/O needs offsets that are multiples of at least 512 bytes",
-        "round it to 512 bytes or to the device's block, or use the page cache",
-    )?;
+    let given = || format!("operations begin {} bytes after the one before", jumps.step.0);
+    super::check_aligned(direct, jumps.step, given)?;
     super::check(&jumps.to, span, block, direct)
 }
 

@@ -106,13 +106,10 @@ impl Database for TprocCMysql {
 
     fn create(&self, layout: Layout) -> Result<()> {
         let (context, mut conn) = self.instance.open()?;
-        match self.find(&context, &mut conn)? {
-            Some(entries) if schema::is_complete(&entries) => {
-                return Err(Error::Exists { path: self.path(&context) });
-            }
-            Some(_) => return Err(Error::Incomplete { path: self.path(&context) }),
-            None => self.refuse_strangers(&context, &mut conn)?,
+        if let Some(entries) = self.find(&context, &mut conn)? {
+            return Err(schema::refusal(&entries, self.path(&context)));
         }
+        self.refuse_strangers(&context, &mut conn)?;
         let mut sql = vec![format!(
             "CREATE TABLE {} (name VARCHAR(64) NOT NULL PRIMARY KEY, value BIGINT NOT NULL) ENGINE = InnoDB \
              DEFAULT CHARACTER SET latin1 COLLATE latin1_bin COMMENT '{MARK}'",
@@ -172,10 +169,7 @@ impl Database for TprocCMysql {
         let (context, mut conn) = self.instance.open()?;
         let missing = || Error::Missing { place: format!("tables tproc_c_* in {}", context.target.place) };
         let entries = self.find(&context, &mut conn)?.ok_or_else(missing)?;
-        if !schema::is_complete(&entries) {
-            return Err(Error::Incomplete { path: self.path(&context) });
-        }
-        schema::layout(&entries).ok_or_else(|| Error::Foreign { path: self.path(&context) })
+        schema::layout_at(&entries, self.path(&context))
     }
 
     fn purge(&self) -> Result<()> {

@@ -162,22 +162,8 @@ impl Session for MysqlSession {
         if !self.procedures {
             return statements::perform(self, transaction);
         }
-        let done = match self.call(transaction) {
-            Ok(done @ Done::Committed { .. }) => self.commit().map(|()| done),
-            Ok(other) => {
-                self.rollback();
-                return Ok(other);
-            }
-            Err(fault) => Err(fault),
-        };
-        done.or_else(|fault| {
-            self.rollback();
-            match fault {
-                Fault::Again => Ok(Done::Again),
-                Fault::NoLock => Ok(Done::NoLock),
-                Fault::Error(error) => Err(error),
-            }
-        })
+        let done = self.call(transaction);
+        statements::end(self, done)
     }
 }
 

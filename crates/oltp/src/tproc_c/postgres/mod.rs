@@ -42,11 +42,6 @@ pub struct TprocCPostgres {
     keeper: copy::Keeper,
 }
 
-/// What there is of ours.
-struct OwnTables {
-    entries: Vec<(String, i64)>,
-}
-
 impl TprocCPostgres {
     /// In the database of this URL, with commits of this durability.
     ///
@@ -84,7 +79,8 @@ impl TprocCPostgres {
         Err(Error::Option { option: "--partitions", value: layout.partitions, why })
     }
 
-    fn find(&self, client: &mut Client) -> Result<Option<OwnTables>> {
+    /// The catalogue's entries; `None` where there is nothing of ours.
+    fn find(&self, client: &mut Client) -> Result<Option<Vec<(String, i64)>>> {
         let failed = |e| self.target.failed("look for TPROC-C in", e);
         let sql = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = $1";
         let Some(row) = client.query_opt(sql, &[&SCHEMA]).map_err(failed)? else { return Ok(None) };
@@ -95,7 +91,7 @@ impl TprocCPostgres {
             client.query(&format!("SELECT name, value FROM {SCHEMA}.{CATALOGUE}"), &[]).map_err(failed)?;
         // Of columns that somebody has changed, nothing is read, and the layout is not ours.
         let entry = |row: &postgres::Row| Some((row.try_get(0).ok()?, row.try_get(1).ok()?));
-        Ok(Some(OwnTables { entries: rows.iter().filter_map(entry).collect() }))
+        Ok(Some(rows.iter().filter_map(entry).collect()))
     }
 }
 
@@ -114,12 +110,8 @@ impl Database for TprocCPostgres {
 
     fn create(&self, layout: Layout) -> Result<()> {
         let mut client = self.target.connect()?;
-        match self.find(&mut client)? {
-            Some(found) if schema::is_complete(&found.entries) => {
-                return Err(Error::Exists { path: self.path() });
-            }
-            Some(_) => return Err(Error::Incomplete { path: self.path() }),
-            None => {}
+        if let Some(found) = self.find(&mut client)? {
+            return Err(schema::refusal(&found, self.path()));
         }
         self.admit(&mut client, layout)?;
         let mut sql = format!(
@@ -164,10 +156,7 @@ impl Database for TprocCPostgres {
         let mut client = self.target.connect()?;
         let place = || format!("schema {SCHEMA} in {}", self.target.place());
         let found = self.find(&mut client)?.ok_or_else(|| Error::Missing { place: place() })?;
-        if !schema::is_complete(&found.entries) {
-            return Err(Error::Incomplete { path: self.path() });
-        }
-        schema::layout(&found.entries).ok_or_else(|| Error::Foreign { path: self.path() })
+        schema::layout_at(&found, self.path())
     }
 
     fn purge(&self) -> Result<()> {

@@ -86,11 +86,7 @@ impl Session for PostgresSession {
             Err(error) if error.code().is_some_and(|code| code.code() == procedures::UNUSED_ITEM) => {
                 Ok(Done::RolledBack)
             }
-            Err(error) => match self.fault("call a procedure of TPROC-C in", error) {
-                Fault::Again => Ok(Done::Again),
-                Fault::NoLock => Ok(Done::NoLock),
-                Fault::Error(error) => Err(error),
-            },
+            Err(error) => self.fault("call a procedure of TPROC-C in", error).ended(),
         }
     }
 
