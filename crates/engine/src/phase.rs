@@ -31,7 +31,7 @@ use crate::watch::{Unwatched, Watcher};
 use crate::zoned::{ZoneDevice, ZonesOfTask};
 
 /// Runs a task as [`run_file_task`](crate::run_file_task) does, on back ends of the caller's making instead of its own: the way
-/// to measure a simulated device ([`Sim`](crate::Sim)). `make` is called once by each worker's thread with the worker's number and
+/// to measure a simulated device. `make` is called once by each worker's thread with the worker's number and
 /// its depth, and, where all is verified afterwards, once more. The task's back end and target must be the null ones; the
 /// target's size is the span.
 ///
@@ -374,7 +374,11 @@ impl Phase {
         let calls = matches!(self.task.backend, BackendKind::Sync | BackendKind::Vectored(_));
         // Files that are created again are for others to use as well.
         let keeps = self.targets.renewal(&self.task, false).is_none();
-        calls && keeps && self.task.verify.is_none() && self.zones.is_none() && !Watcher::is_needed(&self.task)
+        calls
+            && keeps
+            && self.task.verify.is_none()
+            && self.zones.is_none()
+            && !Watcher::is_needed(&self.task)
     }
 
     /// Does a worker's work on its files.

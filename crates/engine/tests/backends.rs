@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod common;
+mod sim;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,9 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use iolite_engine::{
-    Backend, Completions, Control, EngineError, IoOp, Libaio, Mmap, Op, Outcome, Scratch, Sim, SimFaults,
-    SimImage, SimLatency, SimParameters, SimStall, Splice, Submission, Sync, Threads, Uring, Vectored,
-    run_file_task, run_file_task_on,
+    Backend, Completions, Control, EngineError, IoOp, Libaio, Mmap, Op, Outcome, Scratch, Splice, Submission,
+    Sync, Threads, Uring, Vectored, run_file_task, run_file_task_on,
 };
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Ending, Event, FileTarget, FileTask, IoFlags, Iops, Mix, Nanos,
@@ -25,6 +25,7 @@ use iolite_sys::clock::Clock;
 use common::{raised_after, undisturbed};
 use iolite_sys::file;
 use iolite_sys::mapping::Use;
+use sim::{Sim, SimFaults, SimImage, SimLatency, SimParameters, SimStall};
 
 const BLOCK: usize = 4096;
 const BLOCKS: u64 = 64;

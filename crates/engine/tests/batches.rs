@@ -3,18 +3,18 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
+mod sim;
+
 use std::time::Duration;
 
-use iolite_engine::{
-    Control, EngineError, Outcome, Scratch, Sim, SimFaults, SimImage, SimLatency, SimParameters,
-    run_file_task, run_file_task_on,
-};
+use iolite_engine::{Control, EngineError, Outcome, Scratch, run_file_task, run_file_task_on};
 use iolite_model::{
     Access, BackendKind, Batch, Bytes, Ending, Event, FileTarget, FileTask, LoggedOperation, Mix, OpKind,
     RingOptions, RunId, Sink, Stop, SyncRule, Target, Verify, Watch, WriteDurability,
 };
 use iolite_stats::Detail;
 use iolite_sys::clock::Clock;
+use sim::{Sim, SimFaults, SimImage, SimLatency, SimParameters};
 
 const OPERATIONS: u64 = 512;
 

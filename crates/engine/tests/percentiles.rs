@@ -3,17 +3,17 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::print_stdout)]
 
+mod sim;
+
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use iolite_engine::{
-    Backend, Completions, Control, Op, Sim, SimFaults, SimImage, SimLatency, SimParameters, Submission,
-    run_file_task_on,
-};
+use iolite_engine::{Backend, Completions, Control, Op, Submission, run_file_task_on};
 use iolite_model::{Bytes, Event, FileTask, Nanos, OpKind, Quantile, Sink, Stage, Stop, Target};
 use iolite_stats::Histogram;
 use iolite_sys::clock::Clock;
+use sim::{Sim, SimFaults, SimImage, SimLatency, SimParameters};
 
 /// Every histogram counts a value in a bucket not wider than 1/1024 of it (three digits).
 const STATED_ERROR: f64 = 1.0 / 1024.0;

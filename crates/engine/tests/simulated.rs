@@ -4,13 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod common;
+mod sim;
+#[path = "sim/tests.rs"]
+mod sim_tests;
 
 use std::time::Duration;
 
-use iolite_engine::{
-    Backend, Completions, Control, IoOp, Op, Outcome, Sim, SimFaults, SimImage, SimLatency, SimParameters,
-    SimStall, Submission, run_file_task_on,
-};
+use iolite_engine::{Backend, Completions, Control, IoOp, Op, Outcome, Submission, run_file_task_on};
 use iolite_model::{
     Arrival, Bandwidth, Bytes, Ending, ErrorClass, FileTask, Iops, Mix, Nanos, NullSink, OnError, OpKind,
     Quantile, SizeLaw, Sizes, Stop, Target, WeightedSize,
@@ -18,6 +18,7 @@ use iolite_model::{
 use iolite_sys::clock::Clock;
 
 use common::undisturbed;
+use sim::{Sim, SimFaults, SimImage, SimLatency, SimParameters, SimStall};
 
 fn seconds(seconds: f64) -> Stop {
     Stop { runtime: Some(Nanos::from_secs_f64(seconds)), ..Stop::default() }

@@ -3,15 +3,14 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod sim;
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iolite_engine::{
-    Control, Outcome, SavedState, Scratch, Sim, SimDamage, SimFaults, SimImage, SimLatency, SimParameters,
-    run_file_task, run_file_task_on,
-};
+use iolite_engine::{Control, Outcome, SavedState, Scratch, run_file_task, run_file_task_on};
 use iolite_model::{
     Access, Arrival, BackendKind, Bytes, Checksum, Damage, Ending, ErrorClass, ExistingTarget, FileTask, Mix,
     Nanos, NullSink, OnError, OpKind, Overwrite, Regions, RingOptions, RunId, SizeLaw, Sizes, Stop, Target,
@@ -19,6 +18,7 @@ use iolite_model::{
 };
 use iolite_sys::clock::Clock;
 use iolite_workload::Seal;
+use sim::{Sim, SimDamage, SimFaults, SimImage, SimLatency, SimParameters};
 
 const BLOCK: u64 = 4096;
 const CHECKS: [Checksum; 5] =

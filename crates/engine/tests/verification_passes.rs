@@ -3,6 +3,8 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod sim;
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -10,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use iolite_engine::{
-    Backend, Completions, Control, IoOp, Op, Outcome, Returned, SimImage, Submission, run_file_task_on,
+    Backend, Completions, Control, IoOp, Op, Outcome, Returned, Submission, run_file_task_on,
 };
 use iolite_model::{
     Access, Arrival, Bytes, Checksum, Ending, ErrorClass, FileTask, Iops, Mix, Nanos, NullSink, OnError,
@@ -18,6 +20,7 @@ use iolite_model::{
 };
 use iolite_sys::clock::Clock;
 use iolite_sys::usage;
+use sim::SimImage;
 
 const BLOCK: u64 = 4096;
 const BLOCKS: u64 = 64;

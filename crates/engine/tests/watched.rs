@@ -3,12 +3,14 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod sim;
+
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use iolite_engine::{
-    Backend, Control, IoOp, Libaio, Op, Outcome, Scratch, Sim, SimFaults, SimImage, SimLatency,
-    SimParameters, SimStall, Submission, Uring, run_file_task, run_file_task_on, run_set,
+    Backend, Control, IoOp, Libaio, Op, Outcome, Scratch, Submission, Uring, run_file_task, run_file_task_on,
+    run_set,
 };
 use iolite_model::{
     Access, BackendKind, Bytes, Ending, Event, FileTarget, FileTask, FilesTarget, IoClass, IoPriority,
@@ -17,6 +19,7 @@ use iolite_model::{
 };
 use iolite_stats::Histogram;
 use iolite_sys::clock::Clock;
+use sim::{Sim, SimFaults, SimImage, SimLatency, SimParameters, SimStall};
 
 const MS: u64 = 1_000_000;
 

@@ -116,8 +116,11 @@ impl Files {
         let own = descriptors::own(self.spans, |spans| spans.iter().map(|span| span.file.as_fd()).collect());
         let spans = match own {
             Ok(own) => {
-                let span = |((start, offset, size), own): (_, OwnedFd)| {
-                    FileSpan { file: Arc::new(own.into()), start, offset, size }
+                let span = |((start, offset, size), own): (_, OwnedFd)| FileSpan {
+                    file: Arc::new(own.into()),
+                    start,
+                    offset,
+                    size,
                 };
                 places.into_iter().zip(own).map(span).collect()
             }
