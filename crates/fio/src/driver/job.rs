@@ -385,30 +385,17 @@ fn ended(thread: &Thread, run: &Run, phase: u32, failure: Option<&Failure>, watc
     JobEnd {
         facts: thread.facts(),
         phase: Some(phase),
-        task: None,
-        started_unix: Nanos(0),
         error: error_number(result, failure.map(|failure| failure.number)),
         ending: unread(run, result),
         continued: continued(thread, result),
         steady: watchers.steady(phase),
         blocks: watchers.blocks(phase),
-        depth: None,
+        ..JobEnd::default()
     }
 }
 
 fn not_begun(thread: &Thread, ending: Ending) -> JobEnd {
-    JobEnd {
-        facts: thread.facts(),
-        phase: None,
-        task: Some(thread.task.task()),
-        started_unix: Nanos(0),
-        error: 0,
-        ending: Some(ending),
-        continued: None,
-        steady: None,
-        blocks: None,
-        depth: None,
-    }
+    JobEnd { facts: thread.facts(), task: Some(thread.task.task()), ending: Some(ending), ..JobEnd::default() }
 }
 
 /// What came of a thread that could not begin.

@@ -90,7 +90,7 @@ impl Default for Reporting {
 }
 
 /// What results say of a thread besides what was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ThreadFacts {
     /// See [`Thread::name`].
     pub name: String,

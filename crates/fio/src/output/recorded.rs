@@ -32,7 +32,7 @@ impl Conclusion for FioRequest {
 }
 
 /// What came of a thread besides its phase: one for each thread, recorded at the end.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct JobEnd {
     /// What the thread was.
     pub facts: ThreadFacts,
@@ -81,29 +81,16 @@ impl JobResult {
     /// The result of a thread, from what a run says; `None` where its phase is missing, which a run that was cut short and
     /// changed by hand may be.
     pub fn of(ended: &JobEnd, run: &Run) -> Option<JobResult> {
-        let facts = ended.facts.clone();
+        let not_begun =
+            |task, started| JobResult::not_begun(ended.facts.clone(), task, run.info.process, started);
         let mut result = match ended.phase {
-            None => JobResult::not_begun(facts, ended.task.clone()?, run.info.process, ended.started_unix),
+            None => not_begun(ended.task.clone()?, ended.started_unix),
             Some(number) => {
                 let phase = run.phases.iter().find(|phase| phase.info.index == number)?.clone();
                 let PhaseDetail { read_back, usage, detail } = PhaseDetail::of(run, number);
-                let started_unix = run.released.get(&number).copied().unwrap_or(ended.started_unix);
-                let process = run.info.process;
-                let (error, continued, steady, blocks, depth) = (0, None, None, None, None);
-                JobResult {
-                    thread: facts,
-                    process,
-                    phase,
-                    detail,
-                    read_back,
-                    usage,
-                    started_unix,
-                    error,
-                    continued,
-                    steady,
-                    blocks,
-                    depth,
-                }
+                let started = run.released.get(&number).copied().unwrap_or(ended.started_unix);
+                let begun = not_begun(phase.info.task.clone(), started);
+                JobResult { phase, detail, read_back, usage, ..begun }
             }
         };
         if let Some(ending) = &ended.ending {
