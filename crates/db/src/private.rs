@@ -1,15 +1,64 @@
-//! What private servers have in common: one start at a time in a directory, a port that stays theirs, room for their files.
+//! What private servers have in common: one start at a time in a directory, the user that they run as, a port that stays theirs, room
+//! for their files.
 
 use std::fs::{self, File};
 use std::io;
 use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use iolite_model::{Bytes, ErrorCause};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::{Error, Result};
 use crate::space::free_space;
+
+/// What is left as it is of a path in a URL, besides letters and digits.
+const IN_PATHS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
+
+/// Number of the user and the group `nobody` where there is no such name.
+const NOBODY: u32 = 65_534;
+
+/// A user that a server runs as, which is not root: servers refuse that.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ServerUser {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+}
+
+impl ServerUser {
+    /// The first of these users that there is, else `nobody`; `None` where this program is not run by root.
+    pub(crate) fn of_root(names: &[&str]) -> Option<ServerUser> {
+        if iolite_sys::file::effective_user() != 0 {
+            return None;
+        }
+        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let find = |name: &&str| {
+            let mut fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+            let fields = fields.find(|fields| fields.len() > 3 && fields[0] == *name)?;
+            Some(ServerUser { uid: fields[2].parse().ok()?, gid: fields[3].parse().ok()? })
+        };
+        Some(names.iter().find_map(find).unwrap_or(ServerUser { uid: NOBODY, gid: NOBODY }))
+    }
+
+    /// Makes a file this user's.
+    pub(crate) fn give(self, path: &Path) -> io::Result<()> {
+        std::os::unix::fs::chown(path, Some(self.uid), Some(self.gid))
+    }
+
+    /// Has this user run a command.
+    pub(crate) fn run(self, command: &mut Command) {
+        command.uid(self.uid).gid(self.gid);
+    }
+}
+
+/// A path as part of a URL.
+pub(crate) fn encoded(path: &Path) -> String {
+    percent_encode(path.as_os_str().as_bytes(), IN_PATHS).to_string()
+}
 
 /// The file with the port of an earlier start.
 const PORT: &str = "port";

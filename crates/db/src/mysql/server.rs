@@ -16,7 +16,7 @@ use mysql::{Conn, OptsBuilder};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::error::{Error, Result};
-use crate::private;
+use crate::private::{self, ServerUser};
 use crate::started::Started;
 
 /// How long a server may take to start or to stop, writing back what its buffer pool holds.
@@ -99,22 +99,22 @@ pub fn start(directory: &Path, options: &Options) -> Result<Started> {
         ));
     }
     place.refuse_other_page(options.page)?;
-    let user = Unprivileged::of_root();
+    let user = ServerUser::of_root(&["mysql", "nobody"]);
     let secret = match place.password() {
         Some(secret) => secret,
         None => {
             private::require_space(&place.directory, OWN_FILES)?;
-            place.initialise(user.as_ref(), options.page)?
+            place.initialise(user, options.page)?
         }
     };
     let port = if options.tcp { Some(private::port(&place.directory)?) } else { None };
     let log = place.log()?;
-    let before_clients = place.write_before_clients(&secret, user.as_ref())?;
+    let before_clients = place.write_before_clients(&secret, user)?;
     let mut command = Command::new(server);
     command.args(place.arguments(options, port)).stdin(Stdio::null()).process_group(0);
     command.stdout(log.try_clone().map_err(|e| place.io("open the log in", e))?).stderr(log);
-    if let Some(user) = &user {
-        command.uid(user.uid).gid(user.gid);
+    if let Some(user) = user {
+        user.run(&mut command);
     }
     let mut child = command.spawn().map_err(|e| place.io("run mariadbd in", e))?;
     let pid = child.id();
@@ -182,32 +182,6 @@ const LACKING: Error = Error::Build {
     remedy: ErrorCause::PrivateMariadbMissing,
 };
 
-/// Whom the server runs as when we are root, as which it refuses to run.
-struct Unprivileged {
-    uid: u32,
-    gid: u32,
-}
-
-impl Unprivileged {
-    /// `None` when we are not root. The package's user `mysql`, else `nobody`.
-    fn of_root() -> Option<Unprivileged> {
-        if !rustix::process::geteuid().is_root() {
-            return None;
-        }
-        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-        let find = |name: &str| {
-            let mut fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
-            let fields = fields.find(|fields| fields.len() > 3 && fields[0] == name)?;
-            Some(Unprivileged { uid: fields[2].parse().ok()?, gid: fields[3].parse().ok()? })
-        };
-        Some(find("mysql").or_else(|| find("nobody")).unwrap_or(Unprivileged { uid: 65534, gid: 65534 }))
-    }
-
-    fn give(&self, path: &Path) -> std::io::Result<()> {
-        std::os::unix::fs::chown(path, Some(self.uid), Some(self.gid))
-    }
-}
-
 /// A server's directory.
 struct ServerDirectory {
     directory: PathBuf,
@@ -234,7 +208,10 @@ impl ServerDirectory {
     fn started(&self, pid: u32, secret: &str, port: Option<u16>) -> Started {
         let url = match port {
             Some(port) => format!("mysql://root:{secret}@127.0.0.1:{port}/{SCHEMA}"),
-            None => format!("mysql://root:{secret}@localhost/{SCHEMA}?socket={}", encoded(&self.socket())),
+            None => format!(
+                "mysql://root:{secret}@localhost/{SCHEMA}?socket={}",
+                private::encoded(&self.socket())
+            ),
         };
         Started { url, pid, port }
     }
@@ -321,7 +298,7 @@ impl ServerDirectory {
     }
 
     /// Makes the server's own tables, and a password.
-    fn initialise(&self, user: Option<&Unprivileged>, page: Option<Bytes>) -> Result<String> {
+    fn initialise(&self, user: Option<ServerUser>, page: Option<Bytes>) -> Result<String> {
         let install = program("mariadb-install-db").ok_or(LACKING)?;
         // The directory is ours from here on, also when what follows fails: the next start begins anew.
         let marker = self.directory.join(URL_FILE);
@@ -354,7 +331,7 @@ impl ServerDirectory {
         command.arg(format!("--datadir={}", data.display())).env("TMPDIR", self.directory.join("tmp"));
         command.args(self.page().map(|page| format!("--innodb-page-size={page}")));
         if let Some(user) = user {
-            command.uid(user.uid).gid(user.gid);
+            user.run(&mut command);
         }
         command
             .stdin(Stdio::null())
@@ -445,7 +422,7 @@ impl ServerDirectory {
 
     /// Writes what the server executes at each start before it takes the first connection (init-file): the password, no other
     /// account that anybody could use, and the database for us.
-    fn write_before_clients(&self, secret: &str, user: Option<&Unprivileged>) -> Result<PathBuf> {
+    fn write_before_clients(&self, secret: &str, user: Option<ServerUser>) -> Result<PathBuf> {
         let path = self.directory.join(BEFORE_CLIENTS);
         let failed = |e| self.io("write to", e);
         // One that an interrupted start has left is another user's.
@@ -475,20 +452,4 @@ fn program(name: &str) -> Option<PathBuf> {
         fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
     places.map(|place| place.join(name)).find(is_executable)
-}
-
-/// A path as a URL's parameter.
-fn encoded(path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt;
-    let mut text = String::new();
-    for &byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' => text.push(byte.into()),
-            byte if byte.is_ascii_alphanumeric() => text.push(byte.into()),
-            byte => {
-                let _ = write!(text, "%{byte:02X}");
-            }
-        }
-    }
-    text
 }

@@ -7,7 +7,6 @@
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -16,7 +15,7 @@ use iolite_model::{Bytes, ErrorCause};
 
 use super::connect::Target;
 use crate::error::{Error, Result};
-use crate::private;
+use crate::private::{self, ServerUser};
 use crate::started::Started;
 
 /// The file that marks a directory as ours.
@@ -43,7 +42,7 @@ const ZOMBIE: Duration = Duration::from_secs(15);
 /// The server's programs, and who runs them.
 struct Programs {
     directory: PathBuf,
-    user: Option<(u32, u32)>,
+    user: Option<ServerUser>,
 }
 
 /// Starts a server in `directory`, which is made where it is not there; with `port`, also on a free port of the loopback
@@ -138,16 +137,16 @@ impl Programs {
         };
         let directory =
             candidates().into_iter().find(|bin| bin.join("initdb").exists() && bin.join("pg_ctl").exists());
-        let user = if iolite_sys::file::effective_user() == 0 { unprivileged() } else { None };
-        Ok(Programs { directory: directory.ok_or(missing)?, user })
+        Ok(Programs { directory: directory.ok_or(missing)?, user: ServerUser::of_root(&USERS) })
     }
 
     /// For root: as the user whose server it is already.
     fn of_owner(self, directory: &Path) -> Programs {
         use std::os::unix::fs::MetadataExt;
-        let owner = fs::metadata(directory.join("data")).map(|data| (data.uid(), data.gid()));
+        let owner = fs::metadata(directory.join("data"));
+        let owner = owner.map(|data| ServerUser { uid: data.uid(), gid: data.gid() });
         match (self.user, owner) {
-            (Some(_), Ok((user, group))) if user != 0 => Programs { user: Some((user, group)), ..self },
+            (Some(_), Ok(owner)) if owner.uid != 0 => Programs { user: Some(owner), ..self },
             _ => self,
         }
     }
@@ -163,8 +162,8 @@ impl Programs {
         let mut command = Command::new(&path);
         command.args(arguments).current_dir(directory).stdin(Stdio::null()).env_clear();
         command.env("PATH", "/usr/bin:/bin").env("LC_ALL", "C");
-        if let Some((user, group)) = self.user {
-            command.uid(user).gid(group);
+        if let Some(user) = self.user {
+            user.run(&mut command);
         }
         let output = command.output().map_err(|e| io("run", &path, e))?;
         if output.status.success() {
@@ -197,19 +196,6 @@ fn candidates() -> Vec<PathBuf> {
 fn version(path: &Path) -> u32 {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     name.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0)
-}
-
-/// A user, and its group, that can run the server for root.
-fn unprivileged() -> Option<(u32, u32)> {
-    let text = fs::read_to_string("/etc/passwd").ok()?;
-    let user = |name: &str| {
-        text.lines().find_map(|line| {
-            let mut fields = line.split(':');
-            (fields.next()? == name).then_some(())?;
-            Some((fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?))
-        })
-    };
-    USERS.into_iter().find_map(user)
 }
 
 /// Makes the directory ours: it is empty, or was ours already.
@@ -269,8 +255,7 @@ fn wait_for_end(directory: &Path) {
 
 /// Gives a file to who runs the server.
 fn give(path: &Path, programs: &Programs) -> Result<()> {
-    let Some((user, group)) = programs.user else { return Ok(()) };
-    std::os::unix::fs::chown(path, Some(user), Some(group)).map_err(|e| io("specify away", path, e))
+    programs.user.map_or(Ok(()), |user| user.give(path)).map_err(|e| io("change the owner of", path, e))
 }
 
 /// Makes the server's data under another name first: what was interrupted is created again.
@@ -339,16 +324,8 @@ fn url(directory: &Path, port: Option<u16>) -> Result<String> {
 }
 
 fn socket_url(directory: &Path, port: Option<u16>, database: &str) -> String {
-    use std::os::unix::ffi::OsStrExt;
-    let mut host = String::new();
-    for &byte in directory.as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' => host.push(byte.into()),
-            byte if byte.is_ascii_alphanumeric() => host.push(byte.into()),
-            byte => host.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    format!("postgres://{NAME}@/{database}?host={host}&port={}", port.unwrap_or(PORT))
+    let (host, port) = (private::encoded(directory), port.unwrap_or(PORT));
+    format!("postgres://{NAME}@/{database}?host={host}&port={port}")
 }
 
 fn problem(doing: &'static str, directory: &Path, cause: &str, likely: ErrorCause) -> Error {
