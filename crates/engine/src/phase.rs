@@ -8,9 +8,8 @@ use iolite_model::{
     TracedKinds, Verify,
 };
 use iolite_sys::clock::Clock;
-use iolite_sys::descriptors;
 use iolite_sys::file::range_flags;
-use iolite_sys::mapping;
+use iolite_sys::{descriptors, mapping};
 use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
 use iolite_workload::{Arrivals, Filler, OpStream, Priorities, Share};
 
@@ -28,79 +27,7 @@ use crate::target::Targets;
 use crate::validate::validate;
 use crate::verify::{Checker, FioState, Subject, Unchecked, Verification, can_be_created};
 use crate::watch::{Unwatched, Watcher};
-use crate::zoned::{ZoneDevice, ZonesOfTask};
-
-/// Runs a task as [`run_file_task`](crate::run_file_task) does, on back ends of the caller's making instead of its own: the way
-/// to measure a simulated device. `make` is called once by each worker's thread with the worker's number and
-/// its depth, and, where all is verified afterwards, once more. The task's back end and target must be the null ones; the
-/// target's size is the span.
-///
-/// # Errors
-/// The task is invalid, or `make` fails: nothing was measured.
-pub fn run_file_task_on<B: Backend>(
-    task: &FileTask,
-    phase: u32,
-    clock: Clock,
-    control: &Control,
-    sink: &mut dyn Sink,
-    make: impl Fn(u32, u32) -> io::Result<B> + Clone + Send + 'static,
-) -> Result<Outcome, EngineError> {
-    run_on(task, phase, None, clock, control, sink, make)
-}
-
-/// As [`run_file_task_on`], on a simulated device with zones of this size: the task's `zoned` says how they are used.
-///
-/// # Errors
-/// As for [`run_file_task_on`]; the zones are not as the task describes them.
-pub fn run_zoned_file_task_on<B: Backend>(
-    task: &FileTask,
-    phase: u32,
-    zones: (Arc<dyn ZoneDevice>, u64),
-    clock: Clock,
-    control: &Control,
-    sink: &mut dyn Sink,
-    make: impl Fn(u32, u32) -> io::Result<B> + Clone + Send + 'static,
-) -> Result<Outcome, EngineError> {
-    run_on(task, phase, Some(zones), clock, control, sink, make)
-}
-
-fn run_on<B: Backend>(
-    task: &FileTask,
-    phase: u32,
-    zones: Option<(Arc<dyn ZoneDevice>, u64)>,
-    clock: Clock,
-    control: &Control,
-    sink: &mut dyn Sink,
-    make: impl Fn(u32, u32) -> io::Result<B> + Clone + Send + 'static,
-) -> Result<Outcome, EngineError> {
-    validate(task)?;
-    if task.backend != BackendKind::Null || task.placement.processes {
-        let reason =
-            "a back end of the caller's making takes the place of the null back end, in threads".into();
-        return Err(EngineError::Task { task: task.name.clone(), reason });
-    }
-    let mut phase = Phase::new(task.clone(), phase, Targets::none())?;
-    if let Some((device, size)) = zones {
-        phase.zones = ZonesOfTask::of_device(task, device, size)?;
-        phase.share_zones()?;
-    }
-    let phase = phase;
-    phase.begin_state()?;
-    let outcome = phase.group(0, task.workers, clock, control).run(None, sink, |worker| {
-        let (phase, make) = (phase.clone(), make.clone());
-        move |start| {
-            let _held = placement::place(&phase.task.placement, worker)?;
-            let plan = phase.plan(worker)?;
-            let backend = make(worker, plan.depth).map_err(|source| phase.no_backend(source))?;
-            phase.measure(backend, plan, start)
-        }
-    })?;
-    let make = move |task: &FileTask, worker| {
-        let depth = task.depth_of(worker);
-        Ok((make(worker, depth)?, depth, task.largest().0 as usize))
-    };
-    Ok(phase.conclude(outcome, clock, control, make).verify())
-}
+use crate::zoned::ZonesOfTask;
 
 /// A phase that has been measured, and what is left to verify.
 pub(crate) struct Ran {
@@ -302,7 +229,7 @@ impl Phase {
     }
 
     /// Creates the verification state that the task asks for.
-    fn begin_state(&self) -> Result<(), EngineError> {
+    pub(crate) fn begin_state(&self) -> Result<(), EngineError> {
         let Some(verification) = &self.verification else { return Ok(()) };
         verification.begin_state(&self.task, |worker| {
             let (part, base) = (self.stream(worker)?.part(), self.targets.base());
@@ -486,7 +413,7 @@ impl Phase {
         Null::new(block).map_err(|source| self.no_backend(source))
     }
 
-    fn no_backend(&self, source: io::Error) -> EngineError {
+    pub(crate) fn no_backend(&self, source: io::Error) -> EngineError {
         EngineError::Backend { backend: self.task.backend, source }
     }
 
@@ -502,7 +429,7 @@ impl Phase {
     }
 
     /// What a worker is to do.
-    fn plan(&self, worker: u32) -> Result<Plan, EngineError> {
+    pub(crate) fn plan(&self, worker: u32) -> Result<Plan, EngineError> {
         let task = &self.task;
         let stream = self.stream(worker)?;
         let refused = |error: iolite_workload::WorkloadError| EngineError::Task {
@@ -544,7 +471,7 @@ impl Phase {
 
     /// Waits for the barrier and runs the loop: compiled three times per back end. What verifies can bear the few tests of
     /// whether it is also watched.
-    fn measure<B: Backend>(
+    pub(crate) fn measure<B: Backend>(
         &self,
         mut backend: B,
         mut plan: Plan,
