@@ -80,7 +80,11 @@ mod tests {
         files.iter().for_each(|file| file.write_all_at(b"data", 0).unwrap());
         let of_thread = files.clone();
         let thread = std::thread::spawn(move || {
-            let own: Vec<File> = own(of_thread[1].clone(), |file| vec![file.as_fd()]).ok()?.into_iter().map(File::from).collect();
+            let own: Vec<File> = own(of_thread[1].clone(), |file| vec![file.as_fd()])
+                .ok()?
+                .into_iter()
+                .map(File::from)
+                .collect();
             let others = of_thread.each_ref().map(|file| is_readable(file));
             let kept = is_readable(&own[0]);
             drop(own);

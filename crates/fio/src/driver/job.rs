@@ -395,7 +395,12 @@ fn ended(thread: &Thread, run: &Run, phase: u32, failure: Option<&Failure>, watc
 }
 
 fn not_begun(thread: &Thread, ending: Ending) -> JobEnd {
-    JobEnd { facts: thread.facts(), task: Some(thread.task.task()), ending: Some(ending), ..JobEnd::default() }
+    JobEnd {
+        facts: thread.facts(),
+        task: Some(thread.task.task()),
+        ending: Some(ending),
+        ..JobEnd::default()
+    }
 }
 
 /// What came of a thread that could not begin.

@@ -17,9 +17,9 @@ use crate::language::job_file::HostContext;
 use crate::language::options::Spec;
 use crate::language::options::entry::{flag, ignored, integer, put, special, text};
 use crate::language::options::extents::Extents;
+use crate::language::options::files;
 use crate::language::options::io::{Direction, Io};
 use crate::language::options::option::{Form, Opt};
-use crate::language::options::files;
 use crate::language::thread::{Log, LogKind, LogValue, Thread, ThreadIndex};
 use crate::language::value::{Amount, OptionValue};
 
