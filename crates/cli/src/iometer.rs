@@ -26,18 +26,25 @@ const MIN: Bytes = Bytes(4 << 20);
 /// Size of the test file where nothing says otherwise.
 const DEFAULT: Bytes = Bytes::GIB;
 
+/// Measured time of each point where nothing says otherwise.
+const RUN_TIME: Nanos = Nanos(5 * Nanos::SECOND.0);
+
+/// Name of the test of the patterns.
+const PATTERNS: &str = "seven access patterns";
+
 const EXAMPLES: &str = "\
 Examples:
   Measure the ratio of the best to the worst throughput of this storage:
       iolite iometer patterns /data
   Compare two targets side by side, and write the results for a spreadsheet:
       iolite iometer patterns /data /mnt/iscsi --csv results.csv
-  Run an Iometer configuration file (disk workers; its targets are replaced by a file in this directory):
+  Run an Iometer configuration file (disk workers; its targets are replaced by files in this directory):
       iolite iometer run nightly.icf /data --size 10GiB
   Run a standard access specification at queue depth 16:
       iolite iometer spec 'File Server' /data --depth 16
-  Write all standard specifications to a configuration file:
-      iolite iometer print > standard.icf";
+  Write all standard specifications, or a test of the seven patterns, to a configuration file that Iometer opens:
+      iolite iometer print > standard.icf
+      iolite iometer print --patterns > patterns.icf";
 
 /// `iolite iometer` as typed.
 #[derive(Debug, Parser)]
@@ -73,18 +80,25 @@ enum Action {
         #[command(flatten)]
         place: PlaceArgs,
     },
-    /// Print the standard access specifications as a configuration file
-    Print,
+    /// Print a configuration file: the standard access specifications, or a test
+    Print {
+        /// Configuration file to read and print again, as iolite understands it
+        #[arg(value_name = "FILE.icf")]
+        file: Option<PathBuf>,
+        /// Print the test of the seven patterns instead, to run it with Iometer
+        #[arg(long, conflicts_with = "file")]
+        patterns: bool,
+    },
 }
 
 /// Where and how long.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PlaceArgs {
-    /// Directory on the storage, in which a temporary test file is created
+    /// Directory on the storage, in which a temporary test file is created, or one for each target of a configuration file
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
-    /// Size of the test file [default: the maximum disk size in the file, otherwise 1GiB]
+    /// Size of each test file [default: the maximum disk size in the file, otherwise 1GiB]
     #[arg(long, value_name = "SIZE")]
     size: Option<Bytes>,
 
@@ -117,14 +131,18 @@ pub(crate) struct PlaceArgs {
 /// The file is none, or the directory can't be used. A failure later is part of what is printed.
 pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
     match args.action {
-        Action::Print => {
-            let configuration = Configuration { specs: standard(), ..Configuration::default() };
+        Action::Print { file, patterns } => {
+            let configuration = match file {
+                Some(file) => read(&file)?,
+                None if patterns => patterns_for_iometer(),
+                None => Configuration { specs: standard(), ..Configuration::default() },
+            };
             output::print_data(&print(&configuration))?;
             Ok(Exit::Fit)
         }
         Action::Patterns { place, second } => {
             let configuration = Configuration::alone(patterns(), place.workers, place.depth);
-            test(&place, second.as_deref(), &configuration, "seven access patterns", true)
+            test(&place, second.as_deref(), &configuration, PATTERNS, true)
         }
         Action::Spec { name, place } => {
             let found = standard().into_iter().find(|spec| spec.name.eq_ignore_ascii_case(&name));
@@ -147,6 +165,20 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
             test(&place, None, &configuration, &name, false)
         }
     }
+}
+
+/// The seven patterns as a test with the times and the load of `iolite iometer patterns`.
+fn patterns_for_iometer() -> Configuration {
+    let mut configuration = Configuration::alone(patterns(), 1, 1);
+    configuration.setup.description = PATTERNS.to_owned();
+    configuration.setup.run_time = RUN_TIME;
+    for (number, manager) in configuration.managers.iter_mut().enumerate() {
+        manager.name = format!("HOST {}", number + 1);
+        for (number, worker) in manager.workers.iter_mut().enumerate() {
+            worker.name = format!("Worker {}", number + 1);
+        }
+    }
+    configuration
 }
 
 fn read(file: &Path) -> Result<Configuration, UsageError> {
@@ -175,8 +207,8 @@ fn test(
         targets.push(TestTarget::at(path, &terms)?);
     }
     let mut csv = place.csv.as_deref().map(CsvFile::create).transpose()?;
-    let several = configuration.several_targets();
-    let left_out = several.map(|(worker, targets)| Iometer::left_out(worker, targets));
+    let connecting = configuration.connection_rate();
+    let left_out = connecting.map(|(worker, transactions)| Iometer::left_out(worker, transactions));
     let control = Control::new(signals::interrupt_flag()?);
     let mut before: Option<Run> = None;
     let last = targets.len().saturating_sub(1);
@@ -266,7 +298,7 @@ fn terms(
         )));
     }
     let in_file = Some(configuration.setup.run_time).filter(|time| time.0 > 0);
-    let run_time = place.time.or(in_file).unwrap_or(Nanos(5 * Nanos::SECOND.0));
+    let run_time = place.time.or(in_file).unwrap_or(RUN_TIME);
     let ramp = configuration.setup.ramp;
     Ok(IometerTerms { test: name.to_owned(), patterns, points, size, run_time, ramp })
 }
@@ -285,12 +317,14 @@ impl TestTarget {
         let directory = setup::directory(path)?;
         let storage = iolite_observe::storage(&directory)?;
         let free = storage.filesystem.free;
-        if storage.filesystem.size.0 > 0 && terms.size > free {
+        let space = terms.space();
+        if storage.filesystem.size.0 > 0 && space > free {
             let size = terms.size;
-            let message = format!(
-                "{}: the test file of {size} is larger than the free space ({free}): specify a smaller --size",
-                directory.display()
-            );
+            let what = match terms.files() {
+                1 => format!("the test file of {size} is larger than the free space"),
+                files => format!("the {files} test files of {size} take {space}, more than the free space"),
+            };
+            let message = format!("{}: {what} ({free}): specify a smaller --size", directory.display());
             return Err(UsageError::new(message).into());
         }
         let unit = setup::direct_unit(&directory)?;

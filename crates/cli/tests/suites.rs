@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod common;
+#[path = "suites/iometer.rs"]
+mod iometer;
 
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -468,128 +470,4 @@ fn a_mounted_device_is_not_tested() {
         "{error}"
     );
     assert_eq!(std::fs::read_to_string(at.join("precious")).unwrap(), "data");
-}
-
-#[test]
-fn seven_patterns_are_run_and_their_best_compared_with_their_worst() {
-    let place = TestDirectory::new();
-    let data = place.data();
-    let asked =
-        ["iometer", "patterns", data.to_str().unwrap(), "--size", "8MiB", "--time", "100ms", "--json"];
-    let output = suite(&place, &asked);
-    let document = json(&output);
-    assert_eq!(output.status.code(), Some(0));
-    assert_eq!(document["points"].as_array().unwrap().len(), 7);
-    assert!(document["ratios"]["operations"].as_f64().unwrap() >= 1.0);
-    // A row for all targets and one for the disk, between the headings and the end.
-    assert_eq!(document["csv"].as_str().unwrap().lines().count(), 6 + 2 * 7 + 1);
-    assert!(document["verdict"].is_null() && document["points"][0]["rate"]["low"].is_number());
-    let text = String::from_utf8(suite_results(&place, &["show", "latest"]).stdout).unwrap();
-    assert!(text.contains("IO/s: best / worst = "), "{text}");
-    assert_eq!(entries(&data), Vec::<String>::new());
-}
-
-#[test]
-fn two_targets_are_measured_one_after_the_other_and_written_for_spreadsheets() {
-    let place = TestDirectory::new();
-    let first = place.data();
-    let second = place.root.path().join("second");
-    std::fs::create_dir(&second).unwrap();
-    let csv = place.root.path().join("results.csv");
-    let asked = ["iometer", "patterns", first.to_str().unwrap(), second.to_str().unwrap()];
-    let short = ["--size", "8MiB", "--time", "100ms", "--csv", csv.to_str().unwrap()];
-    let output = suite(&place, &[&asked[..], &short[..]].concat());
-    let text = String::from_utf8(output.stdout.clone()).unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(text.contains("B: IO/s") && text.contains("best / worst: A: "), "{text}");
-    assert_eq!(place.ask::<i64>("SELECT count(*) FROM run"), 2);
-    let written = std::fs::read_to_string(&csv).unwrap();
-    assert_eq!(written.lines().filter(|line| line.starts_with("ALL,All,")).count(), 2 * 7);
-    for directory in [&first, &second] {
-        let disk = format!("DISK,{},", directory.canonicalize().unwrap().display());
-        assert_eq!(written.lines().filter(|line| line.starts_with(&disk)).count(), 7, "{written}");
-        assert_eq!(entries(directory), Vec::<String>::new());
-    }
-    // Results are never overwritten, which is found before anything is measured.
-    let output = suite(&place, &[&asked[..], &short[..]].concat());
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("specify a new file"), "{}", stderr(&output));
-    assert_eq!(place.ask::<i64>("SELECT count(*) FROM run"), 2);
-}
-
-/// A file system on a device whose logical blocks are as large as those of 4Kn drives.
-#[test]
-fn patterns_smaller_than_a_logical_block_are_refused_before_anything_is_written() {
-    let place = TestDirectory::new();
-    let Some(device) = Loop::new(&place, 64 << 20) else { return };
-    let large = Command::new("losetup").args(["--sector-size", "4096", &device.0]).status();
-    let made = Command::new("mkfs.ext4").args(["-q", "-F", &device.0]).status();
-    if !(large.is_ok_and(|status| status.success()) && made.is_ok_and(|status| status.success())) {
-        let _: Option<()> = skip("no loop device with blocks of 4 KiB, or no mkfs.ext4");
-        return;
-    }
-    let at = place.root.path().join("mounted");
-    let Some(_mount) = Mount::new(&[&device.0], &at) else { return };
-    let before = entries(&at);
-    let asked = |size| ["iometer", "patterns", at.to_str().unwrap(), "--size", size, "--time", "50ms"];
-    let output = suite(&place, &asked("8MiB"));
-    assert_eq!(output.status.code(), Some(2));
-    let error = stderr(&output);
-    assert!(error.contains("operations of 2048 bytes") && error.contains("multiples of 4096"), "{error}");
-    assert_eq!(entries(&at), before);
-    let spec = ["iometer", "spec", "Database", at.to_str().unwrap(), "--size", "8MiB", "--time", "50ms"];
-    let output = suite(&place, &[&spec[..], &["--keep-free", "0"]].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stderr(&suite(&place, &asked("900TiB"))).contains("specify a smaller --size"));
-}
-
-#[test]
-fn configuration_files_are_run_and_network_workers_refused_by_name() {
-    let place = TestDirectory::new();
-    let data = place.data();
-    let printed = suite_plain(&["iometer", "print"]);
-    let manager = "'Manager ID, manager name\n\t1,HOST\n'Worker\n\tWorker 1\n'Worker type\n\tDISK\n\
-                   'Assigned access specs\n\tFile Server\n'End assigned access specs\n'End worker\n'End manager\n";
-    let file = place.root.path().join("test.icf");
-    // What never ends is not read to its end; what has no workers is named.
-    let endless = suite(&place, &["iometer", "run", "/dev/zero", data.to_str().unwrap()]);
-    assert_eq!(endless.status.code(), Some(2));
-    assert!(stderr(&endless).contains("/dev/zero: the file is larger than 16 MiB"), "{}", stderr(&endless));
-    std::fs::write(&file, &printed).unwrap();
-    let nobody = suite(&place, &["iometer", "run", file.to_str().unwrap(), data.to_str().unwrap()]);
-    assert_eq!(nobody.status.code(), Some(2));
-    assert!(
-        stderr(&nobody).contains("test.icf: no worker has an access specification"),
-        "{}",
-        stderr(&nobody)
-    );
-    std::fs::write(&file, format!("{printed}{manager}")).unwrap();
-    let asked = ["iometer", "run", file.to_str().unwrap(), data.to_str().unwrap()];
-    let asked = [&asked[..], &["--size", "8MiB", "--time", "100ms", "--json"]].concat();
-    let document = json(&suite(&place, &asked));
-    assert_eq!(document["points"][0]["name"], "File Server");
-    assert!(!document["warnings"].to_string().contains("targets of worker"), "{}", document["warnings"]);
-    // Two targets are one file, which is said.
-    let two = "'Target\n\tC:\n'End target\n'Target\n\tD:\n'End target\n'End worker";
-    std::fs::write(&file, format!("{printed}{}", manager.replace("'End worker", two))).unwrap();
-    let warnings = json(&suite(&place, &asked))["warnings"].to_string();
-    assert!(warnings.contains("the 2 targets of worker `Worker 1`"), "{warnings}");
-    // 16 MiB in sectors, where --size does not say otherwise.
-    let limited = manager.replace("'Assigned", "'Disk maximum size,starting sector\n\t32768,0\n'Assigned");
-    std::fs::write(&file, format!("{printed}{limited}")).unwrap();
-    let sized = |asked: &[&str]| json(&suite(&place, asked))["terms"]["size"].as_u64();
-    let unsized_ = ["iometer", "run", asked[2], asked[3], "--time", "100ms", "--json"];
-    assert_eq!((sized(&unsized_), sized(&asked)), (Some(16 << 20), Some(8 << 20)));
-    std::fs::write(&file, format!("{printed}{}", limited.replace("32768,0", "32768,8"))).unwrap();
-    let output = suite(&place, &asked);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("`Worker 1` starts at disk sector 8"), "{}", stderr(&output));
-    std::fs::write(&file, format!("{printed}{manager}").replace("\tDISK", "\tNETWORK,TCP")).unwrap();
-    let output = suite(&place, &asked);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("`Worker 1` is of type NETWORK,TCP"), "{}", stderr(&output));
-}
-
-fn suite_plain(arguments: &[&str]) -> String {
-    String::from_utf8(Command::new(IOLITE).args(arguments).output().unwrap().stdout).unwrap()
 }

@@ -63,7 +63,7 @@ pub struct IometerTerms {
     pub patterns: bool,
     /// The specifications and loads, in order.
     pub points: Vec<IometerPoint>,
-    /// Bytes of the test file.
+    /// Bytes of each test file.
     pub size: Bytes,
     /// Measured time of each point.
     pub run_time: Nanos,
@@ -78,8 +78,16 @@ pub struct IometerPoint {
     pub spec: AccessSpec,
     /// Workers.
     pub workers: u32,
-    /// Outstanding operations of each worker.
+    /// Targets of each worker, each with a test file of its own; all workers use the same files.
+    #[serde(default = "one")]
+    pub targets: u32,
+    /// Outstanding operations of each worker at each target.
     pub depth: u32,
+}
+
+/// Runs of earlier versions have one target.
+const fn one() -> u32 {
+    1
 }
 
 /// The figures of a run on another target, which a run of the same test is compared with.
@@ -112,9 +120,31 @@ impl Conclusion for IometerTerms {
     const KIND: &'static str = "iometer-terms";
 }
 
+impl IometerTerms {
+    /// Number of test files: the largest number of targets of a point.
+    pub fn files(&self) -> u32 {
+        self.points.iter().map(|point| point.targets).max().unwrap_or(1).max(1)
+    }
+
+    /// Bytes of all test files.
+    pub fn space(&self) -> Bytes {
+        Bytes(self.size.0.saturating_mul(u64::from(self.files())))
+    }
+
+    /// Name of the test file of a target, from 1.
+    pub fn file(target: u32) -> PathBuf {
+        match target {
+            0 | 1 => "iobw.tst".into(),
+            target => format!("iobw.tst.{target}").into(),
+        }
+    }
+}
+
 impl IometerPoint {
-    /// Name of the tasks of the point of this number, from 1, and of one of its lines, from 1, by which a report finds them.
-    pub fn task_name(&self, number: usize, line: usize) -> String {
-        format!("iometer {number}: {}, line {line}", self.spec.name)
+    /// Name of the task of the point of this number, of one of its lines and of one of its targets, all from 1, by which a report
+    /// finds it.
+    pub fn task_name(&self, number: usize, line: usize, target: u32) -> String {
+        let name = format!("iometer {number}: {}, line {line}", self.spec.name);
+        if target > 1 { format!("{name}, target {target}") } else { name }
     }
 }

@@ -54,7 +54,7 @@ pub struct Device {
     /// Major and minor number.
     #[serde(flatten, with = "number")]
     pub number: (u32, u32),
-    /// Vendor and model, or the backing file of a loop device.
+    /// Vendor, model and firmware revision, or the backing file of a loop device.
     pub model: Option<String>,
     /// Size.
     #[serde(rename = "size_bytes")]

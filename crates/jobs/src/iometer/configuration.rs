@@ -4,6 +4,9 @@ use iolite_model::{AccessSpec, Bytes, IometerPoint, Nanos};
 
 use super::error::IcfError;
 
+/// Measurements of a test at most: each takes seconds.
+const MAX_POINTS: usize = 10_000;
+
 /// A configuration: a test and who does it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Configuration {
@@ -31,8 +34,7 @@ impl Configuration {
     /// The points of the test: each specification of the first worker that has any, with the loads that the test type asks for.
     ///
     /// # Errors
-    /// The test asks for something that one test file can't give (several targets, or a place on the disk), or for workers that do not
-    /// all do the same.
+    /// The test asks for a place on the disk, which a test file can't give, or for workers that do not all do the same.
     pub fn points(&self) -> Result<Vec<IometerPoint>, IcfError> {
         let workers = self.busy();
         let Some(first) = workers.first() else { return Ok(Vec::new()) };
@@ -41,27 +43,27 @@ impl Configuration {
             return Err(IcfError::Start { worker: worker.name.clone(), sector: worker.start });
         }
         workers.iter().try_for_each(|worker| self.does_the_same(first, worker))?;
-        let (counts, depths) = match self.setup.kind {
-            TestKind::Normal => (vec![count], vec![first.depth]),
-            TestKind::Targets => {
-                // Of one target each there is nothing to change.
-                if let Some(worker) = workers.iter().find(|worker| worker.targets.len() > 1) {
-                    return Err(IcfError::Targets {
-                        worker: worker.name.clone(),
-                        targets: worker.targets.len(),
-                    });
-                }
-                (vec![count], vec![first.depth])
-            }
-            TestKind::Workers => (self.setup.workers.values(count), vec![first.depth]),
-            TestKind::Depths => (vec![count], self.setup.depths.values(first.depth)),
+        let Setup { kind, workers: by_worker, targets: by_target, depths: by_depth, .. } = &self.setup;
+        let cycled = |is_cycled, cycle: &Cycle, last| {
+            if is_cycled { cycle.values(last) } else { vec![last] }
         };
+        let counts = cycled(*kind == TestKind::Workers, by_worker, count);
+        let targets = cycled(kind.changes_targets(), by_target, first.target_count());
+        let depths = cycled(kind.changes_depths(), by_depth, first.depth);
+        let loads = counts.len().saturating_mul(targets.len()).saturating_mul(depths.len());
+        if loads.saturating_mul(first.specs.len()) > MAX_POINTS {
+            return Err(IcfError::Points);
+        }
         let specs = first.specs.iter().filter_map(|name| self.specs.iter().find(|spec| spec.name == *name));
         let mut points = Vec::new();
         for spec in specs {
-            for &workers in &counts {
-                let point =
-                    |depth: &u32| IometerPoint { spec: spec.clone(), workers, depth: (*depth).max(1) };
+            for (&workers, &targets) in counts.iter().flat_map(|count| targets.iter().map(move |of| (count, of))) {
+                let point = |depth: &u32| IometerPoint {
+                    spec: spec.clone(),
+                    workers,
+                    targets,
+                    depth: (*depth).max(1),
+                };
                 points.extend(depths.iter().map(point));
             }
         }
@@ -73,13 +75,12 @@ impl Configuration {
         self.busy().first().and_then(|worker| worker.size())
     }
 
-    /// The first worker that has several targets, and their number: iolite creates one test file.
-    pub fn several_targets(&self) -> Option<(&str, usize)> {
-        let worker = self.busy().into_iter().find(|worker| worker.targets.len() > 1)?;
-        Some((worker.name.as_str(), worker.targets.len()))
+    /// The first worker that closes and opens its targets, and after how many transactions it does.
+    pub fn connection_rate(&self) -> Option<(&str, u32)> {
+        self.busy().into_iter().find_map(|worker| Some((worker.name.as_str(), worker.connection_rate?)))
     }
 
-    /// Whether a worker differs from the first only in its name and targets.
+    /// Whether a worker differs from the first only in its name and the names of its targets.
     fn does_the_same(&self, first: &Worker, worker: &Worker) -> Result<(), IcfError> {
         let specs = |worker: &Worker| format!("access specifications `{}`", worker.specs.join("`, `"));
         let depth = |worker: &Worker| format!("{} outstanding I/Os", worker.depth);
@@ -87,9 +88,12 @@ impl Configuration {
             0 => "a maximum disk size of all sectors".to_owned(),
             sectors => format!("a maximum disk size of {sectors} sectors"),
         };
+        let targets = |worker: &Worker| format!("{} targets", worker.target_count());
         let has: &dyn Fn(&Worker) -> String = if worker.specs != first.specs {
             &specs
-        } else if worker.depth != first.depth && self.setup.kind != TestKind::Depths {
+        } else if worker.target_count() != first.target_count() {
+            &targets
+        } else if worker.depth != first.depth && !self.setup.kind.changes_depths() {
             &depth
         } else if worker.sectors != first.sectors {
             &size
@@ -194,18 +198,29 @@ pub enum TestKind {
     Targets,
     /// Workers.
     Workers,
-    /// Outstanding operations, for each number of targets.
+    /// Outstanding operations.
     Depths,
+    /// Outstanding operations, for each number of targets.
+    DepthsAndTargets,
 }
 
 impl TestKind {
     /// The word in a file.
-    pub(super) const WORDS: [(&'static str, TestKind); 4] = [
+    pub(super) const WORDS: [(&'static str, TestKind); 5] = [
         ("NORMAL", TestKind::Normal),
         ("CYCLE_TARGETS", TestKind::Targets),
         ("CYCLE_WORKERS", TestKind::Workers),
         ("CYCLE_OUTSTANDING_IOS", TestKind::Depths),
+        ("CYCLE_OUTSTANDING_IOS_AND_TARGETS", TestKind::DepthsAndTargets),
     ];
+
+    fn changes_targets(self) -> bool {
+        matches!(self, TestKind::Targets | TestKind::DepthsAndTargets)
+    }
+
+    fn changes_depths(self) -> bool {
+        matches!(self, TestKind::Depths | TestKind::DepthsAndTargets)
+    }
 }
 
 /// A program that runs workers on a host.
@@ -224,6 +239,8 @@ pub struct Worker {
     pub name: String,
     /// Outstanding operations of each of its targets.
     pub depth: u32,
+    /// Transactions after which it closes and opens a target (test connection rate); `None` where it is disabled.
+    pub connection_rate: Option<u32>,
     /// Bytes of a target that are used, in sectors of 512 bytes; 0 for all.
     pub sectors: u64,
     /// First sector.
@@ -235,6 +252,11 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Number of its targets; of a worker without any, as of one that this program describes, one.
+    fn target_count(&self) -> u32 {
+        u32::try_from(self.targets.len()).unwrap_or(u32::MAX).max(1)
+    }
+
     /// Bytes of a target that are used; `None` for all.
     pub fn size(&self) -> Option<Bytes> {
         (self.sectors > 0).then(|| Bytes(self.sectors.saturating_mul(512)))

@@ -57,8 +57,8 @@ pub enum IcfError {
     },
     /// The test type is not supported.
     #[error(
-        "line {line}: test type `{kind}` is not supported: specify NORMAL, CYCLE_WORKERS or CYCLE_OUTSTANDING_IOS, and one file for \
-         each value of anything else that changes"
+        "line {line}: test type `{kind}` is not supported: specify NORMAL, CYCLE_TARGETS, CYCLE_WORKERS, CYCLE_OUTSTANDING_IOS or \
+         CYCLE_OUTSTANDING_IOS_AND_TARGETS, and one file for each value of anything else that changes"
     )]
     Kind {
         /// Which, from 1.
@@ -66,17 +66,12 @@ pub enum IcfError {
         /// What stands there.
         kind: String,
     },
-    /// The number of targets changes.
+    /// It would not end.
     #[error(
-        "test type CYCLE_TARGETS changes the number of targets (worker `{worker}` has {targets}), but iolite creates one test file: \
-         specify NORMAL, and run the file on each directory"
+        "the test has more than 10,000 measurements (access specifications x what is cycled): use larger steps, or several \
+         configuration files"
     )]
-    Targets {
-        /// The worker's name.
-        worker: String,
-        /// Its targets.
-        targets: usize,
-    },
+    Points,
     /// A worker does not do what the first one does.
     #[error(
         "worker `{worker}` has {has}, worker `{first}` has {other}, but all workers of a test of iolite do the same: use one \

@@ -187,7 +187,15 @@ impl Reader {
                 return Err(IcfError::Network { line: text.line, worker, kind });
             }
             heading if heading.starts_with("number of outstanding ios") => {
-                worker.depth = first(text)?.number("a number of outstanding operations")?;
+                let fields: Vec<Text<'_>> = text.fields(|c| c == ',').collect();
+                worker.depth =
+                    fields.first().copied().unwrap_or(text).number("a number of outstanding operations")?;
+                worker.connection_rate = match fields.as_slice() {
+                    [_, rate, transactions, ..] if rate.text.eq_ignore_ascii_case("ENABLED") => {
+                        Some(transactions.number("a number of transactions for each connection")?)
+                    }
+                    _ => None,
+                };
             }
             heading if heading.starts_with("disk maximum size") => {
                 let mut fields = text.fields(|c| c == ',');
@@ -225,10 +233,6 @@ impl Reader {
         }
         Ok(configuration)
     }
-}
-
-fn first(text: Text<'_>) -> Result<Text<'_>, IcfError> {
-    text.fields(|c| c == ',').next().ok_or_else(|| text.error("a number"))
 }
 
 fn run_time(text: Text<'_>) -> Result<Nanos, IcfError> {

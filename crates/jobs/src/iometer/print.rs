@@ -117,7 +117,13 @@ fn worker(worker: &Worker, out: &mut String) {
     heading("Default target settings for worker", out);
     let fields = "Number of outstanding IOs,test connection rate,transactions per connection";
     heading(fields, out);
-    value(format!("{},DISABLED,1", worker.depth), out);
+    value(
+        match worker.connection_rate {
+            Some(transactions) => format!("{},ENABLED,{transactions}", worker.depth),
+            None => format!("{},DISABLED,1", worker.depth),
+        },
+        out,
+    );
     heading("Disk maximum size,starting sector", out);
     value(format!("{},{}", worker.sectors, worker.start), out);
     heading("End default target settings for worker", out);

@@ -105,9 +105,10 @@ fn what_can_not_be_run_is_refused_with_its_place() {
         ("90,67,100", "90,167,100", "shares are 0 to 100 %"),
         (
             "CYCLE_OUTSTANDING_IOS",
-            "CYCLE_OUTSTANDING_IOS_AND_TARGETS",
-            "type `CYCLE_OUTSTANDING_IOS_AND_TARGETS` is not",
+            "CYCLE_EVERYTHING",
+            "type `CYCLE_EVERYTHING` is not",
         ),
+        ("8,DISABLED,1", "8,ENABLED,often", "a number of transactions"),
         ("\t65536,10", "\t0,10", "line of size 0 (idle) cannot be combined"),
         ("65536,10", "65536,20", "add up to 110 %"),
         ("\t8192,90,67,100,0,1,0,0", "\t8192,90", "eight numbers"),
@@ -136,12 +137,16 @@ fn workers_that_differ_are_refused_by_name() {
         change(&mut workers[1]);
         configuration.points().map(|points| points.len()).map_err(|error| error.to_string())
     };
-    let cases: [(Change, &str); 3] = [
+    let cases: [(Change, &str); 4] = [
         (
             |worker| worker.specs = vec!["4 KiB".into(), "8 KiB".into()],
             "access specifications `4 KiB`, `8 KiB`",
         ),
         (|worker| worker.depth = 64, "64 outstanding I/Os, worker `one` has 1 outstanding I/Os"),
+        (
+            |worker| worker.targets = vec!["/one".into(), "/two".into()],
+            "2 targets, worker `one` has 1 targets",
+        ),
         (|worker| worker.sectors = 2048, "a maximum disk size of 2048 sectors, worker `one` has"),
     ];
     for (change, said) in cases {
@@ -166,6 +171,20 @@ fn the_standard_specifications_are_whole_and_go_through_a_file() {
 }
 
 #[test]
+fn a_specification_has_100_lines_at_most() {
+    let of = |lines: usize| {
+        let text = format!(
+            "Version 1.1.0\n'Access specification name,default assignment\n\tmany,NONE\n\
+             'size,% of size,% reads,% random,delay,burst,align,reply\n{}",
+            "\t4096,1,100,100,0,1,0,0\n".repeat(lines)
+        );
+        parse(&text).map(|read| read.specs[0].lines.len()).map_err(|error| error.to_string())
+    };
+    assert_eq!(of(100), Ok(100));
+    assert_eq!(of(101), Err("line 105: `\t4096,1,100,100,0,1,0,0`: an access specification has 100 lines at most".into()));
+}
+
+#[test]
 fn cycles_end() {
     let cycle = |start, end, step, exponential| Cycle { start, end, step, exponential }.values(8);
     assert_eq!(cycle(1, None, 1, false), [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -179,20 +198,63 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 prop_compose! {
-    fn line()(size in 1u64..=1 << 30, reads in 0u8..=100, random in 0u8..=100, delay in any::<u32>(), burst in 1u32.., align in any::<u64>()) -> AccessLine {
-        AccessLine { delay, burst, align: Bytes(align), ..AccessLine::of(size, reads, random) }
+    fn line()(
+        size in 1u64..=1 << 30,
+        reads in 0u8..=100,
+        random in 0u8..=100,
+        delay in any::<u32>(),
+        burst in 1u32..,
+        align in any::<u64>(),
+        reply in any::<u64>(),
+    ) -> AccessLine {
+        AccessLine { delay, burst, align: Bytes(align), reply: Bytes(reply), ..AccessLine::of(size, reads, random) }
+    }
+}
+
+prop_compose! {
+    /// Every field of the setup.
+    fn setup()(
+        description in name(),
+        seconds in 0u64..1_000_000,
+        ramp in 0u64..100_000,
+        counted in (1u32..100, 1u32..10, any::<bool>()),
+        of_targets in (1u32..100, 1u32..10, any::<bool>()),
+        depths in (1u32..100, 1u32..1000, 1u32..10, any::<bool>()),
+        kind in 0..TestKind::WORDS.len(),
+    ) -> Setup {
+        let endless = |(start, step, exponential)| Cycle { start, end: None, step, exponential };
+        let (start, end, step, exponential) = depths;
+        Setup {
+            description,
+            run_time: Nanos(seconds * Nanos::SECOND.0),
+            ramp: Nanos(ramp * Nanos::SECOND.0),
+            workers: endless(counted),
+            targets: endless(of_targets),
+            depths: Cycle { start, end: Some(end), step, exponential },
+            kind: TestKind::WORDS[kind].1,
+        }
+    }
+}
+
+prop_compose! {
+    fn worker()(
+        name in name(),
+        depth in any::<u32>(),
+        connection_rate in prop::option::of(any::<u32>()),
+        sectors in any::<u64>(),
+        start in any::<u64>(),
+        targets in prop::collection::vec(name(), 0..3),
+    ) -> Worker {
+        Worker { name, depth, connection_rate, sectors, start, specs: Vec::new(), targets }
     }
 }
 
 prop_compose! {
     fn configuration()(
-        description in name(),
-        seconds in 0u64..1_000_000,
-        depths in (1u32..100, 1u32..1000, 1u32..10, any::<bool>()),
+        setup in setup(),
         specs in prop::collection::vec((name(), line(), line(), 0u8..=100), 0..4),
-        workers in prop::collection::vec((name(), any::<u32>(), any::<u64>(), any::<u64>(), name()), 0..4),
+        workers in prop::collection::vec(worker(), 0..4),
     ) -> Configuration {
-        let (start, end, step, exponential) = depths;
         let specs: Vec<AccessSpec> = specs
             .into_iter()
             .map(|(name, one, other, share)| AccessSpec {
@@ -201,20 +263,8 @@ prop_compose! {
             })
             .collect();
         let names: Vec<String> = specs.iter().map(|spec| spec.name.clone()).collect();
-        let workers = workers
-            .into_iter()
-            .map(|(name, depth, sectors, start, target)| Worker { name, depth, sectors, start, specs: names.clone(), targets: vec![target] })
-            .collect();
-        Configuration {
-            setup: Setup {
-                description,
-                run_time: Nanos(seconds * 1_000_000_000),
-                depths: Cycle { start, end: Some(end), step, exponential },
-                ..Setup::default()
-            },
-            specs,
-            managers: vec![Manager { name: "HOST".into(), workers }],
-        }
+        let workers = workers.into_iter().map(|worker| Worker { specs: names.clone(), ..worker }).collect();
+        Configuration { setup, specs, managers: vec![Manager { name: "HOST".into(), workers }] }
     }
 }
 
@@ -262,15 +312,51 @@ fn a_worker_of_size_0_is_idle_and_uses_what_the_file_says_of_its_disk() {
 }
 
 #[test]
-fn what_one_test_file_can_not_give_is_refused_by_name() {
+fn a_place_on_the_disk_is_refused_by_name() {
     let refused = |text: &str| parse(text).unwrap().points().unwrap_err().to_string();
     assert!(refused(EXAMPLE).contains("`Worker 1` starts at disk sector 64"), "{}", refused(EXAMPLE));
-    let whole = EXAMPLE.replace("2048,64", "2048,0").replace("CYCLE_OUTSTANDING_IOS", "CYCLE_TARGETS");
-    // One target is all that there is: nothing changes.
-    assert_eq!(parse(&whole).unwrap().points().unwrap().len(), 1);
+}
+
+#[test]
+fn the_test_type_decides_what_is_cycled() {
     let target = "'Target\n\t/data\n'Target type\n\tDISK\n'End target\n";
-    let two = refused(&whole.replace(target, &target.repeat(2)));
-    assert!(two.contains("(worker `Worker 1` has 2)") && two.contains("specify NORMAL"), "{two}");
+    let whole = EXAMPLE.replace("2048,64", "2048,0").replace(target, &target.repeat(5));
+    // Workers by 1 from 1, targets by 3 from 2 (exponential), depths by 2 from 1 to 32 (exponential).
+    let points = |kind: &str| {
+        let text = whole.replace("CYCLE_OUTSTANDING_IOS", kind);
+        let points = parse(&text).unwrap().points().unwrap();
+        points.iter().map(|point| (point.workers, point.targets, point.depth)).collect::<Vec<_>>()
+    };
+    assert_eq!(points("NORMAL"), [(1, 5, 8)]);
+    // 6 of 5 targets there are not.
+    assert_eq!(points("CYCLE_TARGETS"), [(1, 2, 8)]);
+    let depths = [1, 2, 4, 8, 16, 32];
+    assert_eq!(points("CYCLE_OUTSTANDING_IOS"), depths.map(|depth| (1, 5, depth)));
+    let linear = whole.replace("2          3          EXPONENTIAL", "1          2          LINEAR");
+    let linear = linear.replace("CYCLE_OUTSTANDING_IOS", "CYCLE_OUTSTANDING_IOS_AND_TARGETS");
+    let both = parse(&linear).unwrap().points().unwrap();
+    let expected: Vec<_> = [1, 3, 5].into_iter().flat_map(|of| depths.map(|depth| (of, depth))).collect();
+    assert_eq!(both.iter().map(|point| (point.targets, point.depth)).collect::<Vec<_>>(), expected);
+    let worker = &whole[whole.find("'Worker\n").unwrap()..whole.find("'End manager").unwrap()];
+    let three = whole.replace(worker, &worker.repeat(3)).replace("CYCLE_OUTSTANDING_IOS", "CYCLE_WORKERS");
+    let counts: Vec<u32> = parse(&three).unwrap().points().unwrap().iter().map(|point| point.workers).collect();
+    assert_eq!(counts, [1, 2, 3]);
+    // More points than anybody waits for.
+    let many = linear.replace("1          32         2          EXPONENTIAL", "1          9999       1          LINEAR");
+    let many = many.replace(target, &target.repeat(10));
+    let error = parse(&many).unwrap().points().unwrap_err().to_string();
+    assert!(error.contains("more than 10,000 measurements"), "{error}");
+}
+
+#[test]
+fn a_test_connection_rate_is_found() {
+    let rated = EXAMPLE.replace("8,DISABLED,1", "8,ENABLED,12");
+    assert_eq!(parse(&rated).unwrap().connection_rate(), Some(("Worker 1", 12)));
+    assert_eq!(parse(EXAMPLE).unwrap().connection_rate(), None);
+    // Iometer 1.1 has more fields.
+    let newer = EXAMPLE.replace("8,DISABLED,1", "8,DISABLED,1,DISABLED,0").replace("2048,64", "2048,0,0");
+    let worker = parse(&newer).unwrap().managers[0].workers[0].clone();
+    assert_eq!((worker.depth, worker.connection_rate, worker.size()), (8, None, Some(Bytes::MIB)));
 }
 
 #[test]

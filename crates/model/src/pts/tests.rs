@@ -61,6 +61,32 @@ fn the_grid_is_that_of_the_specification() {
     assert_eq!((all.preconditioning(), all.saturated()), (Bytes(12 << 30), Bytes(4 << 30)));
 }
 
+/// Reads in percent, and sizes of operations in units of 512 bytes.
+#[test]
+fn the_mixes_and_sizes_are_those_of_the_specification() {
+    let expected: [(PtsTest, &[u8], &[u64]); 11] = [
+        (PtsTest::Iops, &[100, 95, 65, 50, 35, 5, 0], &[2048, 256, 128, 64, 32, 16, 8, 1]),
+        (PtsTest::Latency, &[100, 65, 0], &[16, 8, 1]),
+        (PtsTest::Throughput, &[100, 0], &[2048, 128, 16, 8, 1]),
+        (PtsTest::WriteSaturation, &[0], &[8]),
+        (PtsTest::HostIdleRecovery, &[0], &[8]),
+        (PtsTest::CrossStimulusRecovery, &[0], &[2048, 16]),
+        (PtsTest::Composite, &[40], &[128]),
+        (PtsTest::DemandVariation, &[40], &[128]),
+        (PtsTest::DemandIntensity, &[65], &[16]),
+        (PtsTest::ZoneIops, &[100, 50, 0], &[128, 32, 8]),
+        (PtsTest::ZoneThroughput, &[100, 0], &[2048, 8]),
+    ];
+    assert_eq!(expected.map(|(test, ..)| test), PtsTest::ALL, "the order of the tests");
+    for (test, mixes, sizes) in expected {
+        let found: Vec<u64> = test.blocks().iter().map(|block| block.0 / 512).collect();
+        assert_eq!((test.mixes(), found.as_slice()), (mixes, sizes), "{test:?}");
+    }
+    let classes = [PtsClass::Enterprise, PtsClass::Client, PtsClass::HardDisk];
+    let found = classes.map(|class| (class.range_percent(), class.write_cache()));
+    assert_eq!(found, [(100, Some(false)), (75, Some(true)), (100, None)]);
+}
+
 #[test]
 fn the_times_are_those_of_the_specification() {
     let minutes = |tests: &[PtsTest]| {

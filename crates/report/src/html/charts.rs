@@ -22,11 +22,12 @@ const OF_OPERATIONS: [PlotKind; 9] = [
 ];
 
 /// Charts of SNIA's specification, before all others: a run of it is about them.
-const OF_PTS: [PlotKind; 9] = [
+const OF_PTS: [PlotKind; 10] = [
     PlotKind::PtsConvergence,
     PlotKind::PtsVerification,
     PlotKind::PtsWindow,
     PlotKind::PtsRelief,
+    PlotKind::PtsBoxes,
     PlotKind::PtsSaturation,
     PlotKind::PtsRecovery,
     PlotKind::PtsDemand,

@@ -1,8 +1,9 @@
 //! Results in the layout of Iometer 1.1's results file, for spreadsheets and scripts that read it.
 //!
-//! All its columns are there, in its order. Empty are those of network targets, and those whose unit is the tick of a timer.
+//! All its columns are there, in its order. Empty are those of network targets, and those whose unit is the tick of a timer. The rows
+//! are those of all targets, of the manager, of the worker if it is the only one, and of each disk.
 
-use iolite_model::IometerTerms;
+use iolite_model::{AccessLine, AccessSpec, IometerTerms, Nanos};
 use iolite_results::Run;
 
 use super::figures::{self, Figures};
@@ -110,18 +111,75 @@ pub fn csv(run: &Run) -> Option<String> {
     Some(of_points(run, &terms, &figures::all(run, &terms)))
 }
 
-/// The results of points: a row for all targets, and one for the disk.
+/// The results of points, with the access specifications and the times of start and end.
 pub(super) fn of_points(run: &Run, terms: &IometerTerms, figures: &[Figures<'_>]) -> String {
-    let target = clean(&run.info.storage.directory.display().to_string());
-    let mut out =
-        format!("'Test Type,Test Description\n0,{}\n'Version\n1.1.0\n'Results\n", clean(&terms.test));
+    let started = run.info.started_unix;
+    let mut out = format!(
+        "'Test Type,Test Description\n0,{}\n'Version\n1.1.0\n'Time Stamp\n{}\n",
+        clean(&terms.test),
+        time_stamp(started)
+    );
+    out += &specifications(terms);
+    out += "'Results\n";
     out += &(COLUMNS.join(",") + "\n");
     for it in figures {
-        for (kind, name) in [("ALL", "All"), ("DISK", target.as_str())] {
-            out += &(row(kind, name, it, terms).join(",") + "\n");
+        for (kind, name, it) in rows(run, it) {
+            out += &(row(kind, &name, &it, terms).join(",") + "\n");
         }
     }
-    out + "'End results\n"
+    let ends = run.phases.iter().map(|phase| phase.info.started.0.saturating_add(phase.end.measured.0));
+    let end = Nanos(started.0.saturating_add(ends.max().unwrap_or(0)));
+    out + &format!("'Time Stamp\n{}\n'End results\n", time_stamp(end))
+}
+
+/// A local time as Iometer writes it; empty for a time out of range.
+fn time_stamp(unix: Nanos) -> String {
+    let instant = jiff::Timestamp::from_nanosecond(i128::from(unix.0));
+    let local = instant.map(|instant| instant.to_zoned(jiff::tz::TimeZone::system()));
+    let shown = |local: jiff::Zoned| {
+        format!("{}:{:03}", local.strftime("%Y-%m-%d %H:%M:%S"), local.millisecond())
+    };
+    local.map_or_else(|_| String::new(), shown)
+}
+
+/// Each access specification once, with its lines.
+fn specifications(terms: &IometerTerms) -> String {
+    let mut out = String::from("'Access specifications\n");
+    let mut written: Vec<&str> = Vec::new();
+    for AccessSpec { name, lines } in terms.points.iter().map(|point| &point.spec) {
+        if written.contains(&name.as_str()) {
+            continue;
+        }
+        written.push(name);
+        out += &format!("'Access specification name,default assignment\n{},0\n", clean(name));
+        out += "'size,% of size,% reads,% random,delay,burst,align,reply\n";
+        for line in lines {
+            let AccessLine { size, share, reads, random, delay, burst, align, reply } = line;
+            let (size, align, reply) = (size.0, align.0, reply.0);
+            out += &format!("{size},{share},{reads},{random},{delay},{burst},{align},{reply}\n");
+        }
+    }
+    out + "'End access specifications\n"
+}
+
+/// The rows of a point: kind and name of what they are of, and its figures.
+fn rows<'a>(run: &Run, it: &Figures<'a>) -> Vec<(&'static str, String, Figures<'a>)> {
+    let directory = &run.info.storage.directory;
+    let targets = it.point.targets.max(1);
+    let mut rows = vec![
+        ("ALL", "All".to_owned(), it.clone()),
+        ("MANAGER", clean(&run.info.host.name), it.clone()),
+    ];
+    // What each of several workers has done is not recorded.
+    if it.point.workers == 1 {
+        rows.push(("WORKER", "Worker 1".to_owned(), it.clone()));
+    }
+    for target in 1..=targets {
+        let path = if targets > 1 { directory.join(IometerTerms::file(target)) } else { directory.clone() };
+        let figures = super::figures::of_target(run, it, target);
+        rows.extend(figures.map(|figures| ("DISK", clean(&path.display().to_string()), figures)));
+    }
+    rows
 }
 
 /// Text without what would end a field or a line.
@@ -133,7 +191,8 @@ fn row(kind: &str, name: &str, it: &Figures<'_>, terms: &IometerTerms) -> Vec<St
     let number = |value: f64| format!("{value:.6}");
     let empty = |count: usize| vec![String::new(); count];
     let mut row = vec![kind.to_owned(), name.to_owned(), clean(&it.point.spec.name)];
-    row.extend(["1".into(), it.point.workers.to_string(), "1".into()]);
+    let targets = if kind == "DISK" { 1 } else { it.point.targets.max(1) };
+    row.extend(["1".into(), it.point.workers.to_string(), targets.to_string()]);
     row.extend(it.rates.map(number));
     row.extend(it.bytes_per_second.map(|bytes| number(bytes / MEBI)));
     row.extend(it.bytes_per_second.map(|bytes| number(bytes / MEGA)));

@@ -1,4 +1,6 @@
-//! The figures of a point: of all its lines together, as they ran together.
+//! The figures of a point: of all its lines and targets together, as they ran together.
+
+use std::ops::RangeInclusive;
 
 use iolite_model::{
     CacheStamp, IometerComparison, IometerComparisonPoint, IometerPoint, IometerTerms, Nanos, OpKind,
@@ -13,6 +15,7 @@ use crate::extremes::best_by_worst;
 const KINDS: [OpKind; 2] = [OpKind::Read, OpKind::Write];
 
 /// What came of a point. Where there are three values: of all operations, of reads, of writes.
+#[derive(Clone)]
 pub(super) struct Figures<'a> {
     /// Number of the point, from 1.
     pub(super) number: usize,
@@ -47,16 +50,27 @@ impl Figures<'_> {
 /// The figures of the points that have run, in order.
 pub(super) fn all<'a>(run: &Run, terms: &'a IometerTerms) -> Vec<Figures<'a>> {
     let points = terms.points.iter().enumerate();
-    points.filter_map(|(index, point)| of_point(run, index + 1, point)).collect()
+    points.filter_map(|(index, point)| of_targets(run, index + 1, point, 1..=point.targets.max(1))).collect()
 }
 
-fn of_point<'a>(run: &Run, number: usize, point: &'a IometerPoint) -> Option<Figures<'a>> {
+/// The figures of one target of a point, from 1; `None` where it has not run.
+pub(super) fn of_target<'a>(run: &Run, of: &Figures<'a>, target: u32) -> Option<Figures<'a>> {
+    of_targets(run, of.number, of.point, target..=target)
+}
+
+fn of_targets<'a>(
+    run: &Run,
+    number: usize,
+    point: &'a IometerPoint,
+    targets: RangeInclusive<u32>,
+) -> Option<Figures<'a>> {
     let lines = point.spec.lines.len().max(1);
-    let named = |line| {
-        let name = point.task_name(number, line);
+    let named = |(target, line)| {
+        let name = point.task_name(number, line, target);
         run.phases.iter().find(move |phase| phase.info.task.name() == name)
     };
-    let phases: Vec<&PhaseResult> = (1..=lines).filter_map(named).collect();
+    let each = targets.flat_map(|target| (1..=lines).map(move |line| (target, line)));
+    let phases: Vec<&PhaseResult> = each.filter_map(named).collect();
     let seconds = phases.iter().map(|phase| phase.totals.measured).max()? as f64 / 1e9;
     let per_second =
         |all: [u64; 3]| all.map(|value| if seconds > 0.0 { value as f64 / seconds } else { 0.0 });
@@ -118,7 +132,7 @@ fn longest(phases: &[&PhaseResult]) -> [Nanos; 3] {
     [read.max(write), read, write]
 }
 
-/// The lines ran together: their intervals are those of one series.
+/// Lines and targets ran together: their intervals are those of one series.
 fn rate(phases: &[&PhaseResult]) -> Estimate {
     let mut series: Vec<(f64, f64)> = Vec::new();
     for phase in phases {

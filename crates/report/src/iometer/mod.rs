@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `format` | `iolite-iometer/1` |
 //! | `terms` | what was asked for: specifications, workers, outstanding operations |
-//! | `points` | list: `number`, `name`, `workers`, `depth`, `operations_per_second`, `read_operations_per_second`, `write_operations_per_second`, `rate` (of all operations, with its interval within the run), `bytes_per_second`, `mean_response_ns`, `p99_response_ns` (null with too few operations), `max_response_ns`, `errors`, `cpu_percent` (of one CPU), `cache` |
+//! | `points` | list: `number`, `name`, `workers`, `targets` (of each worker), `depth` (of each worker at each target), `operations_per_second`, `read_operations_per_second`, `write_operations_per_second`, `rate` (of all operations, with its interval within the run), `bytes_per_second`, `mean_response_ns`, `p99_response_ns` (null with too few operations), `max_response_ns`, `errors`, `cpu_percent` (of one CPU), `cache` |
 //! | `comparison` | null, or the figures of the first of two directories: `run`, `directory`, `points` (`number`, `operations_per_second`, `bytes_per_second`) |
 //! | `verdict` | null: access specifications have no limits |
 //! | `ratios` | best by worst of the points: `operations`, `bytes`; null with less than two |
@@ -19,7 +19,7 @@ mod figures;
 #[cfg(test)]
 mod tests;
 
-use iolite_model::{IometerComparison, IometerTerms, Iops, Nanos};
+use iolite_model::{IometerComparison, IometerPoint, IometerTerms, Iops, Nanos};
 use iolite_results::Run;
 use serde_json::{Value, json};
 
@@ -44,6 +44,9 @@ const NAME: usize = 30;
 
 /// The same where there is space for those of all standard specifications.
 const LONG_NAME: usize = 38;
+
+/// Width of workers, targets and outstanding operations.
+const LOAD: usize = 9;
 
 /// Why there is no verdict.
 const NO_VERDICT: &str = "no verdict: Iometer's access specifications have no limits to compare with; `iolite check` judges the \
@@ -74,7 +77,7 @@ pub(crate) fn text(run: &Run, terms: &IometerTerms, style: Style) -> String {
 
 fn table(figures: &[Figures<'_>], styler: Styler) -> String {
     let mut out = styler.clean(format!(
-        "{:>3}  {:<NAME$}{:>7}{:>10}{:>8}{:>10}{:>9}{:>9}{:>9}{:>6}  cache",
+        "{:>3}  {:<NAME$}{:>LOAD$}{:>10}{:>8}{:>10}{:>9}{:>9}{:>9}{:>6}  cache",
         "", "access specification", "load", "IO/s", "±", "MB/s", "average", "p99", "longest", "%CPU"
     )) + "\n";
     for it in figures {
@@ -87,8 +90,8 @@ fn table(figures: &[Figures<'_>], styler: Styler) -> String {
         }
         let number = if name.is_empty() { String::new() } else { it.number.to_string() };
         let line = format!(
-            "{number:>3}  {name:<NAME$}{:>7}{:>10}{:>8}{:>10.2}{:>9}{:>9}{:>9}{:>6.0}  {}",
-            format!("{}x{}", it.point.workers, it.point.depth),
+            "{number:>3}  {name:<NAME$}{:>LOAD$}{:>10}{:>8}{:>10.2}{:>9}{:>9}{:>9}{:>6.0}  {}",
+            load(it.point),
             Iops(it.rates[0]).to_string(),
             table::percent(it.rate.relative_half_width()),
             it.bytes_per_second[0] / MEGA,
@@ -104,12 +107,21 @@ fn table(figures: &[Figures<'_>], styler: Styler) -> String {
             out += &format!("     {}\n", styler.paint(Emphasis::Bad, &text));
         }
     }
-    out + &styler.item(
-        "",
-        0,
-        "load: workers x outstanding operations of each; ±: 95 % interval of the rate, within this run; MB/s: decimal; times: \
-         response; -: too few operations",
-    )
+    let of = if figures.iter().any(|it| it.point.targets > 1) {
+        "workers x targets x outstanding operations at each"
+    } else {
+        "workers x outstanding operations of each"
+    };
+    let text = format!(
+        "load: {of}; ±: 95 % interval of the rate, within this run; MB/s: decimal; times: response; -: too few operations"
+    );
+    out + &styler.item("", 0, text)
+}
+
+/// Workers, targets if there are several, and outstanding operations.
+fn load(point: &IometerPoint) -> String {
+    let IometerPoint { workers, targets, depth, .. } = point;
+    if *targets > 1 { format!("{workers}x{targets}x{depth}") } else { format!("{workers}x{depth}") }
 }
 
 /// The specifications without operations.
@@ -209,6 +221,7 @@ pub(crate) fn json(run: &Run, terms: &IometerTerms) -> Value {
             "number": it.number,
             "name": it.point.spec.name,
             "workers": it.point.workers,
+            "targets": it.point.targets,
             "depth": it.point.depth,
             "operations_per_second": it.rates[0],
             "read_operations_per_second": it.rates[1],

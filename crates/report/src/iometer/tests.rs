@@ -7,7 +7,7 @@ use super::*;
 use crate::synthetic;
 
 fn point(name: &str, lines: Vec<AccessLine>) -> IometerPoint {
-    IometerPoint { spec: AccessSpec { name: name.into(), lines }, workers: 2, depth: 4 }
+    IometerPoint { spec: AccessSpec { name: name.into(), lines }, workers: 2, targets: 1, depth: 4 }
 }
 
 fn terms(patterns: bool) -> IometerTerms {
@@ -36,7 +36,7 @@ fn run(patterns: bool) -> Run {
     run.conclusions.push(Concluded::of(&RunRequest::new("iometer", "two specifications")));
     run.conclusions.push(Concluded::of(&terms));
     let task = |number: usize, line: usize, block| -> Task {
-        let name = terms.points[number - 1].task_name(number, line);
+        let name = terms.points[number - 1].task_name(number, line, 1);
         synthetic::file(&name, Mix::ReadPercent(67), Access::Random, block, 8)
     };
     let small = [(OpKind::Read, 670.0, 2e6, 2048, 0), (OpKind::Write, 330.0, 9e6, 2048, 3)];
@@ -92,30 +92,48 @@ fn the_file_for_spreadsheets_has_a_value_for_each_column_that_disks_have() {
     let text = csv(&run(false)).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
-        lines[..6],
+        lines[..5],
         [
             "'Test Type,Test Description",
             "0,two specifications  one idle",
             "'Version",
             "1.1.0",
-            "'Results",
-            lines[5]
+            "'Time Stamp"
         ]
     );
-    let columns: Vec<&str> = lines[5].split(',').collect();
+    let specs = [
+        "'Access specification name,default assignment",
+        "2 KiB random 67/33,0",
+        "'size,% of size,% reads,% random,delay,burst,align,reply",
+        "2048,100,67,100,0,1,0,0",
+    ];
+    assert_eq!((lines[6], &lines[7..11]), ("'Access specifications", &specs[..]));
+    let mixed = lines.iter().position(|line| *line == "4 KiB aligned; 100% Read; 0% random,0").unwrap();
+    assert_eq!(lines[mixed + 2..mixed + 4], ["4096,50,100,0,0,1,0,0", "65536,50,0,0,0,1,0,0"]);
+    let results = lines.iter().position(|line| *line == "'Results").unwrap();
+    assert_eq!(lines[results - 1], "'End access specifications");
+    let columns: Vec<&str> = lines[results + 1].split(',').collect();
     assert_eq!(columns[0], "'Target Type");
-    // Two points ran, each with a row for all targets and one for the disk.
-    let rows: Vec<Vec<&str>> = lines[6..10].iter().map(|line| line.split(',').collect()).collect();
-    assert_eq!(lines[10], "'End results");
+    // Two points ran, each with a row for all targets, one for the manager and one for the disk. What each of the two workers has
+    // done is not recorded.
+    let rows: Vec<Vec<&str>> = lines[results + 2..results + 8].iter().map(|line| line.split(',').collect()).collect();
+    assert_eq!((lines[results + 8], lines.last().copied()), ("'Time Stamp", Some("'End results")));
+    // The run begins when its first phase does; a phase of a quarter of a second ends later.
+    let [start, end] = [lines[5], lines[results + 9]].map(|text| {
+        let (seconds, millis) = text.rsplit_once(':').unwrap();
+        (seconds.parse::<jiff::civil::DateTime>().unwrap(), millis.parse::<u32>().unwrap())
+    });
+    assert!(end > start, "{start:?} {end:?}");
     let value = |row: usize, name: &str| {
         assert_eq!(rows[row].len(), columns.len());
         rows[row][columns.iter().position(|column| *column == name).unwrap()]
     };
     assert_eq!((value(0, "'Target Type"), value(0, "Target Name")), ("ALL", "All"));
     assert_eq!(
-        (value(1, "'Target Type"), value(1, "Access Specification Name")),
+        (value(2, "'Target Type"), value(2, "Access Specification Name")),
         ("DISK", "2 KiB random 67/33")
     );
+    assert_eq!(["ALL", "MANAGER", "DISK"], [0, 1, 2].map(|row| value(row, "'Target Type")));
     // 167 reads and 82 writes of 2 KiB in a quarter of a second.
     assert_eq!(
         (value(0, "Read I/Os"), value(0, "Write I/Os"), value(0, "IOps")),
@@ -127,11 +145,42 @@ fn the_file_for_spreadsheets_has_a_value_for_each_column_that_disks_have() {
         (value(0, "Starting Sector"), value(0, "Maximum Size"), value(0, "Queue Depth")),
         ("0", "2097152", "4")
     );
-    assert_eq!((value(2, "% CPU Utilization"), value(2, "% User Time")), ("50.000000", "10.000000"));
+    assert_eq!((value(3, "% CPU Utilization"), value(3, "% User Time")), ("50.000000", "10.000000"));
     let first = columns.iter().position(|column| *column == "0 to 50 uS").unwrap();
-    let counted: u64 = rows[2][first..].iter().map(|count| count.parse::<u64>().unwrap()).sum();
+    let counted: u64 = rows[3][first..].iter().map(|count| count.parse::<u64>().unwrap()).sum();
     assert_eq!(counted, 10_000, "every operation is in a class of response times");
     assert_eq!(value(0, "Transactions per Second"), "");
+}
+
+#[test]
+fn each_target_has_a_row_of_its_own_and_all_have_their_sum() {
+    let mut terms = terms(false);
+    terms.points = vec![IometerPoint { workers: 1, targets: 2, ..terms.points[0].clone() }];
+    let mut run = Run::new(synthetic::run());
+    run.conclusions.push(Concluded::of(&RunRequest::new("iometer", "two targets")));
+    run.conclusions.push(Concluded::of(&terms));
+    for (target, rate) in [(1, 1000.0), (2, 3000.0)] {
+        let name = terms.points[0].task_name(1, 1, target);
+        let task = synthetic::file(&name, Mix::Read, Access::Random, 2048, 4);
+        run.phases.push(synthetic::phase(target - 1, task, &[(OpKind::Read, rate, 1e6, 2048, 0)]));
+    }
+    run.ending = Some(iolite_model::Ending::Completed);
+    let shown = body(&text(&run, &terms, style()));
+    assert!(shown.contains("1x2x4") && shown.contains("workers x targets x outstanding"), "{shown}");
+    assert_eq!(json(&run, &terms)["points"][0]["targets"], 2);
+    let text = csv(&run).unwrap();
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .filter(|line| ["ALL,", "MANAGER,", "WORKER,", "DISK,"].iter().any(|kind| line.starts_with(kind)))
+        .map(|line| line.split(',').collect())
+        .collect();
+    let kinds: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+    assert_eq!(kinds, ["ALL", "MANAGER", "WORKER", "DISK", "DISK"]);
+    assert_eq!((rows[3][1], rows[4][1]), ("/srv/data/iobw.tst", "/srv/data/iobw.tst.2"));
+    // # Disks, IOps.
+    let rate = |row: usize| rows[row][6].parse::<f64>().unwrap();
+    assert_eq!((rows[0][5], rows[3][5]), ("2", "1"));
+    assert!((rate(0) - rate(3) - rate(4)).abs() < 1e-6 && rate(4) > 2.9 * rate(3), "{rows:?}");
 }
 
 #[test]

@@ -47,11 +47,12 @@ pub enum PlotKind {
     PtsZones,
     PtsWindow,
     PtsRelief,
+    PtsBoxes,
 }
 
 impl PlotKind {
     /// Every kind with its name, as typed and in pages, and what it shows.
-    pub const ALL: [(PlotKind, &'static str, &'static str); 27] = [
+    pub const ALL: [(PlotKind, &'static str, &'static str); 28] = [
         (
             PlotKind::Timeline,
             "timeline",
@@ -159,6 +160,11 @@ impl PlotKind {
             "pts-window-3d",
             "`iolite pts`: figures of the measurement windows as the height over mix and block size",
         ),
+        (
+            PlotKind::PtsBoxes,
+            "pts-boxes",
+            "`iolite pts`: how much the rounds of the measurement windows differ, as box plots",
+        ),
     ];
 
     /// As typed and in pages: `timeline`, `histogram`.
@@ -242,6 +248,7 @@ fn recorded(runs: &[Run], kind: PlotKind) -> Option<Drawn> {
         PlotKind::PtsZones => pts::zones::zones(runs),
         PlotKind::PtsWindow => pts::window::window(runs),
         PlotKind::PtsRelief => pts::window::relief(runs),
+        PlotKind::PtsBoxes => pts::boxes::boxes(runs),
         _ => return None,
     })
 }

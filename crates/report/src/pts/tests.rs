@@ -174,11 +174,43 @@ fn the_figures_of_the_window_are_drawn_by_block_size_and_mix() {
 }
 
 #[test]
+fn the_rounds_of_the_window_are_drawn_as_boxes() {
+    let drawn = chart(&[run(1.0)], PlotKind::PtsBoxes).unwrap();
+    // The IOPS, the latency and the throughput test; seven mixes, of which the others have three and two.
+    assert_eq!((drawn.panels.len(), drawn.series.len()), (3, 7));
+    assert_eq!(drawn.series[0].name, "100/0 % reads/writes");
+    let boxes = &drawn.panels[0].lines[0];
+    // Two block sizes with a box, a median and two whiskers each.
+    assert_eq!(boxes.len(), 2 * 4);
+    // Rounds 2 to 6, of which each is four fifths of the one before: in percent of their mean.
+    let rounds: Vec<f64> = (0..5).map(|round| 0.8f64.powi(round)).collect();
+    let shares: Vec<f64> = rounds.iter().map(|rate| 500.0 * rate / rounds.iter().sum::<f64>()).collect();
+    let heights = |line: usize| boxes[line].iter().map(|point| point.1).collect::<Vec<_>>();
+    let near = |found: Vec<f64>, expected: &[f64]| {
+        assert_eq!(found.len(), expected.len());
+        // Rates of a quarter of a second are whole operations.
+        assert!(found.iter().zip(expected).all(|(one, other)| (one - other).abs() < 0.1), "{found:?} {expected:?}");
+    };
+    near(heights(0), &[shares[3], shares[1], shares[1], shares[3], shares[3]]);
+    near(heights(1), &[shares[2], shares[2]]);
+    near(heights(2), &[shares[4], shares[3]]);
+    near(heights(3), &[shares[1], shares[0]]);
+    // The boxes of the mixes stand next to each other, within the space of their block size, the larger one.
+    let middles: Vec<f64> = drawn.panels[0].lines.iter().map(|lines| lines[2][0].0).collect();
+    assert!(middles.is_sorted_by(|one, next| one < next) && middles[0] > 0.5 && middles[6] < 1.5, "{middles:?}");
+    let page = crate::html::page(&[run(1.0)]);
+    assert!(page.contains("data-kind=\"pts-boxes\""));
+}
+
+#[test]
 fn a_rehearsal_is_marked_in_text_plots_and_page() {
     let runs = [run(0.01)];
     let mark = "do not conform to the specification";
     assert!(text(&runs[0], &terms(0.01), style()).contains("REHEARSAL at scale 0.01"));
-    for kind in [PlotKind::PtsConvergence, PlotKind::PtsVerification, PlotKind::PtsSaturation] {
+    for kind in [PlotKind::PtsConvergence, PlotKind::PtsVerification, PlotKind::PtsSaturation, PlotKind::PtsWindow] {
+        assert!(chart(&runs, kind).unwrap().note.unwrap().contains(mark), "{kind:?}");
+    }
+    for kind in [PlotKind::PtsRelief, PlotKind::PtsBoxes] {
         assert!(chart(&runs, kind).unwrap().note.unwrap().contains(mark), "{kind:?}");
     }
     let page = crate::html::page(&runs);

@@ -52,6 +52,8 @@ impl PtsWindow {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// The first round, from 1, with which a window of five is steady.
@@ -91,7 +93,48 @@ mod tests {
         // Range 20 of 100 exactly; the line does not rise.
         let at = PtsWindow::of(&[110.0, 90.0, 100.0, 90.0, 110.0], 5).unwrap();
         assert_eq!((at.mean, at.range, at.rise, at.steady), (100.0, 20.0, 0.0, true));
+        let beyond = PtsWindow::of(&[110.1, 90.0, 100.0, 90.0, 110.1], 5).unwrap();
+        assert!(beyond.range > 20.0 && beyond.rise <= 10.0 && !beyond.steady, "{beyond:?}");
+        // The line rises, or falls, by 10 of 100 exactly.
+        for values in [[95.0, 97.5, 100.0, 102.5, 105.0], [105.0, 102.5, 100.0, 97.5, 95.0]] {
+            let at = PtsWindow::of(&values, 5).unwrap();
+            assert_eq!((at.mean, at.range, at.rise, at.steady), (100.0, 10.0, 10.0, true));
+        }
+        let beyond = PtsWindow::of(&[94.9, 97.5, 100.0, 102.5, 105.1], 5).unwrap();
+        assert!(beyond.range < 20.0 && beyond.rise > 10.0 && !beyond.steady, "{beyond:?}");
         assert!(!PtsWindow::of(&[0.0; 5], 5).unwrap().steady);
-        assert_eq!(PtsWindow::of(&[1.0], 1), None);
+        assert!(!PtsWindow::of(&[100.0, 100.0, 0.0, 100.0, 100.0], 5).unwrap().steady);
+        assert_eq!((PtsWindow::of(&[], 0), PtsWindow::of(&[1.0], 1)), (None, None));
+    }
+
+    /// Both criteria in whole numbers, without a division: the range times 100 is at most 20 times the mean, and the rise of the line,
+    /// which is 4 tenths of the sum of the products, times 100 at most 10 times the mean.
+    fn is_steady_in_whole_numbers(values: [i64; 5]) -> bool {
+        let sum: i64 = values.iter().sum();
+        let range = values.iter().max().unwrap() - values.iter().min().unwrap();
+        let products: i64 = values.iter().zip(-2..).map(|(value, distance)| value * distance).sum();
+        sum > 0 && 100 * 5 * range <= 20 * sum && 4 * 100 * 5 * products.abs() <= 10 * 10 * sum
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn the_criteria_are_those_calculated_in_whole_numbers(
+            mean in 0i64..1_000_000,
+            // Up to 13 % above and below: about as many windows are steady as are not.
+            away in prop::array::uniform5(-130i64..=130),
+        ) {
+            let values = away.map(|away| mean + mean * away / 1000);
+            let found = PtsWindow::of(&values.map(|value| value as f64), 5).unwrap();
+            prop_assert_eq!(found.steady, is_steady_in_whole_numbers(values), "{:?} {:?}", values, found);
+        }
+
+        #[test]
+        fn a_line_on_its_bound_is_steady(mean in 1i64..1_000_000) {
+            let values = [-2, -1, 0, 1, 2].map(|place| 40 * mean + place * mean);
+            let found = PtsWindow::of(&values.map(|value| value as f64), 5).unwrap();
+            prop_assert!(found.steady && is_steady_in_whole_numbers(values), "{:?}", found);
+        }
     }
 }

@@ -8,9 +8,6 @@ use iolite_results::Run;
 
 use crate::procedure::{Conclusions, Nothing, Procedure, Step};
 
-/// Name of the test file.
-const FILE: &str = "iobw.tst";
-
 /// Bytes of the operations that fill it.
 const BULK: Bytes = Bytes(1 << 20);
 
@@ -51,7 +48,8 @@ pub struct IometerError {
 impl Iometer {
     /// A test of these terms.
     pub fn new(terms: &IometerTerms, access: IometerAccess) -> Iometer {
-        let mut steps = vec![vec![lay_out(terms, access)]];
+        let mut steps: Vec<Vec<Task>> =
+            (1..=terms.files()).map(|target| vec![lay_out(terms, target, access)]).collect();
         let points = terms.points.iter().enumerate();
         // An idle worker has nothing to do.
         steps.extend(
@@ -80,13 +78,13 @@ impl Iometer {
         Ok(())
     }
 
-    /// What a test leaves out if a worker has several targets: there is one test file.
-    pub fn left_out(worker: &str, targets: usize) -> Warning {
+    /// What a test leaves out if a worker has a test connection rate: the test files stay open.
+    pub fn left_out(worker: &str, transactions: u32) -> Warning {
         let why = format!(
-            "there is one test file, with the outstanding I/Os of one target; Iometer has as many for each target: for as many in all, \
-             multiply `# of Outstanding I/Os` by {targets}"
+            "the test files stay open; Iometer closes and opens a target after every {transactions} transactions, which takes time and \
+             may flush caches"
         );
-        Warning::LeftOut { what: format!("the {targets} targets of worker `{worker}`"), why }
+        Warning::LeftOut { what: format!("the test connection rate of worker `{worker}`"), why }
     }
 
     /// The tasks that are left, those that start together in one slice.
@@ -103,16 +101,17 @@ impl Procedure for Iometer {
     }
 }
 
-fn target(terms: &IometerTerms, create: bool) -> Target {
-    let file =
-        FileTarget { name: FILE.into(), size: terms.size, create, preallocate: false, per_worker: false };
-    Target::File(file)
+/// The test file of a target, from 1.
+fn file(terms: &IometerTerms, target: u32, create: bool) -> Target {
+    let name = IometerTerms::file(target);
+    Target::File(FileTarget { name, size: terms.size, create, preallocate: false, per_worker: false })
 }
 
-fn lay_out(terms: &IometerTerms, access: IometerAccess) -> Task {
+fn lay_out(terms: &IometerTerms, target: u32, access: IometerAccess) -> Task {
+    let which = if target > 1 { format!(" of target {target}") } else { String::new() };
     Task::File(FileTask {
-        name: "fill the test file".into(),
-        target: target(terms, true),
+        name: format!("fill the test file{which}"),
+        target: file(terms, target, true),
         backend: BackendKind::Sync,
         mix: Mix::Write,
         access: Access::Sequential,
@@ -123,9 +122,21 @@ fn lay_out(terms: &IometerTerms, access: IometerAccess) -> Task {
     })
 }
 
-/// The tasks of a point, which start together: one where its lines differ in size only, otherwise one for each line, which keep the
-/// ratio of their shares.
+/// The tasks of a point, which start together: those of each target.
 fn tasks(terms: &IometerTerms, point: &IometerPoint, number: usize, access: IometerAccess) -> Vec<Task> {
+    let of = |target| of_target(terms, point, number, target, access);
+    (1..=point.targets.max(1)).flat_map(of).collect()
+}
+
+/// The tasks of a point at a target: one where its lines differ in size only, otherwise one for each line, which keep the ratio of
+/// their shares.
+fn of_target(
+    terms: &IometerTerms,
+    point: &IometerPoint,
+    number: usize,
+    target: u32,
+    access: IometerAccess,
+) -> Vec<Task> {
     let lines: Vec<AccessLine> = point.spec.lines.iter().copied().filter(|line| line.share > 0).collect();
     let Some(first) = lines.first() else { return Vec::new() };
     let alike = |line: &AccessLine| {
@@ -133,7 +144,10 @@ fn tasks(terms: &IometerTerms, point: &IometerPoint, number: usize, access: Iome
             == (first.reads, first.random, first.delay, first.burst, first.align)
     };
     let base = |line: &AccessLine, index: usize| {
-        task(terms, point, *line, point.task_name(number, index + 1), access)
+        let name = point.task_name(number, index + 1, target);
+        // With one seed for all, lines and targets would access the same places.
+        let seed = u64::from(target).saturating_mul(lines.len() as u64).saturating_add(index as u64);
+        FileTask { target: file(terms, target, false), seed, ..task(terms, point, *line, name, access) }
     };
     if lines.iter().all(alike) {
         let sizes = (lines.len() > 1).then(|| split(&lines, access.unit));
@@ -142,12 +156,10 @@ fn tasks(terms: &IometerTerms, point: &IometerPoint, number: usize, access: Iome
         task.sizes = sizes.or(task.sizes);
         return vec![Task::File(task)];
     }
-    let group = u32::try_from(number).unwrap_or(u32::MAX);
     let with_share = |(index, line): (usize, &AccessLine)| {
-        let flow = Some(Flow { group, weight: u32::from(line.share), pause: Nanos(0) });
-        // With one seed for all, the lines would access the same places.
-        let seed = index as u64 + 1;
-        Task::File(FileTask { flow, group: Some(point.spec.name.clone()), seed, ..base(line, index) })
+        // The ratio is kept at each target.
+        let flow = Some(Flow { group: target, weight: u32::from(line.share), pause: Nanos(0) });
+        Task::File(FileTask { flow, group: Some(point.spec.name.clone()), ..base(line, index) })
     };
     lines.iter().enumerate().map(with_share).collect()
 }
@@ -189,7 +201,6 @@ fn task(
     let depth = point.depth.max(1);
     FileTask {
         name,
-        target: target(terms, false),
         backend: access.backend,
         direct: access.direct,
         mix: match line.reads {
@@ -228,15 +239,19 @@ mod tests {
         IometerAccess { backend: BackendKind::Threads, direct: true, unit: Bytes(512) };
 
     fn tasks_of(lines: Vec<AccessLine>) -> Vec<FileTask> {
+        tasks_at(1, lines)
+    }
+
+    fn tasks_at(targets: u32, lines: Vec<AccessLine>) -> Vec<FileTask> {
         let spec = AccessSpec { name: "spec".into(), lines };
-        let point = IometerPoint { spec, workers: 2, depth: 4 };
+        let point = IometerPoint { spec, workers: 2, targets, depth: 4 };
         let terms = IometerTerms {
             test: String::new(),
             patterns: false,
             points: vec![point.clone()],
             size: Bytes::GIB,
             run_time: Nanos::SECOND,
-            ramp: Nanos(0),
+            ramp: Nanos(3 * Nanos::SECOND.0),
         };
         let file = |task| match task {
             Task::File(task) => task,
@@ -252,6 +267,7 @@ mod tests {
         assert_eq!((task.mix, &task.access), (Mix::ReadPercent(80), &Access::Random));
         assert_eq!((task.workers, task.concurrency, task.block), (2, 8, Bytes(4096)));
         assert!(matches!(task.sizes.unwrap().reads, SizeLaw::Split(sizes) if sizes.len() == 2));
+        assert_eq!((task.ramp, task.stop.runtime), (Nanos(3 * Nanos::SECOND.0).into(), Some(Nanos::SECOND)));
     }
 
     #[test]
@@ -273,6 +289,43 @@ mod tests {
         let weights: Vec<u32> = tasks.iter().map(|task| task.flow.unwrap().weight).collect();
         assert_eq!(weights, [75, 25]);
         assert_eq!((tasks[1].mix, &tasks[1].access), (Mix::Write, &Access::Sequential));
+    }
+
+    #[test]
+    fn each_target_is_a_file_with_all_lines_and_the_whole_queue() {
+        let line = |reads, share| AccessLine { share, ..AccessLine::of(8192, reads, 100) };
+        let tasks = tasks_at(3, vec![line(100, 75), line(0, 25)]);
+        let name = |task: &FileTask| match &task.target {
+            Target::File(file) => file.name.display().to_string(),
+            other => panic!("{other:?}"),
+        };
+        let (one, two, three) = ("iobw.tst", "iobw.tst.2", "iobw.tst.3");
+        assert_eq!(tasks.iter().map(name).collect::<Vec<_>>(), [one, one, two, two, three, three]);
+        assert!(tasks.iter().all(|task| (task.workers, task.concurrency) == (2, 8)), "{tasks:?}");
+        // The ratio of the lines is kept at each target, and no two access the same places.
+        let groups: Vec<u32> = tasks.iter().map(|task| task.flow.unwrap().group).collect();
+        assert_eq!(groups, [1, 1, 2, 2, 3, 3]);
+        let unique = |of: &dyn Fn(&FileTask) -> String| {
+            tasks.iter().map(of).collect::<std::collections::BTreeSet<_>>().len()
+        };
+        assert_eq!((unique(&|task| task.seed.to_string()), unique(&|task| task.name.clone())), (6, 6));
+        // The files are filled before, one after the other.
+        let point = |targets| IometerPoint {
+            spec: AccessSpec { name: "spec".into(), lines: vec![line(0, 100)] },
+            workers: 1,
+            targets,
+            depth: 1,
+        };
+        let terms = IometerTerms {
+            test: String::new(),
+            patterns: false,
+            points: vec![point(1), point(2)],
+            size: Bytes::GIB,
+            run_time: Nanos::SECOND,
+            ramp: Nanos(0),
+        };
+        let steps: Vec<usize> = Iometer::new(&terms, ACCESS).steps().map(<[Task]>::len).collect();
+        assert_eq!((steps, terms.space()), (vec![1, 1, 1, 2], Bytes(2 << 30)));
     }
 
     #[test]
@@ -323,6 +376,7 @@ mod tests {
             points: vec![IometerPoint {
                 spec: AccessSpec { name: "small".into(), lines: vec![line] },
                 workers: 1,
+                targets: 1,
                 depth: 1,
             }],
             size: Bytes::GIB,

@@ -18,9 +18,9 @@ struct Cost {
     /// Operations per second; bytes per second of a scan, whose reads are not of one size in all layers.
     rate: Estimate,
     /// CPU time of this program for each operation, in nanoseconds.
-    cpu: Option<f64>,
+    cpu: Option<Estimate>,
     /// Bytes that the device read or wrote for each operation, by anybody.
-    device: Option<f64>,
+    device: Option<Estimate>,
     stamp: CacheStamp,
 }
 
@@ -43,7 +43,6 @@ fn cost(layers: &Layers, run: &Run, path: Path, shape: Shape) -> Option<Cost> {
     let (merged, windows) = layers.merged(run, path, shape)?;
     let kind = if shape == Shape::Commit { OpKind::Commit } else { OpKind::Read };
     let summary = merged.summary(kind)?;
-    let operations = summary.operations as f64;
     let of_windows = |direction, of: &dyn Fn(&PhaseResult) -> Option<(f64, f64)>| {
         let windows: Vec<_> = windows.iter().filter_map(|window| of(window)).collect();
         Estimate::of_windows(&windows, direction)
@@ -57,17 +56,16 @@ fn cost(layers: &Layers, run: &Run, path: Path, shape: Shape) -> Option<Cost> {
         let amount = if scan { window.totals.bytes(kind) } else { window.totals.operations(kind) };
         Some((window.totals.measured as f64 / 1e9, amount as f64))
     });
-    let used = windows.iter().filter_map(|window| run.of_phase::<Usage>(window.info.index));
-    let used: Vec<f64> = used.map(|usage| (usage.user.0 + usage.system.0) as f64).collect();
-    let cpu = (used.len() == windows.len()).then(|| used.iter().sum::<f64>() / operations);
-    let moved = |window: &&PhaseResult| {
+    let cpu = of_windows(Direction::LowerIsBetter, &|window| {
+        let usage = run.of_phase::<Usage>(window.info.index)?;
+        Some((window.totals.operations(kind) as f64, (usage.user.0 + usage.system.0) as f64))
+    });
+    let device = of_windows(Direction::LowerIsBetter, &|window| {
         let cache = &window.end.cache;
         let bytes = if shape == Shape::Commit { cache.device_written } else { cache.device_read };
         // The device has counted the ramp's operations too.
-        Some(bytes?.0 as f64 / requested(window, shape)? * bytes_each(window, shape)?)
-    };
-    let moved: Vec<f64> = windows.iter().filter_map(moved).collect();
-    let device = (!moved.is_empty()).then(|| moved.iter().sum::<f64>() / moved.len() as f64);
+        Some((requested(window, shape)? / bytes_each(window, shape)?, bytes?.0 as f64))
+    });
     Some(Cost {
         path,
         mean: mean.unwrap_or(summary.mean),
@@ -114,8 +112,8 @@ fn table(layers: &Layers, shape: Shape, knee: u32, costs: &[Cost]) -> ResultTabl
             estimate(&cost.mean),
             TableCell::of(cost.p99.map(|p99| p99.value)),
             estimate(&cost.rate),
-            TableCell::of(cost.cpu),
-            TableCell::of(cost.device.map(f64::round)),
+            cost.cpu.as_ref().map_or(TableCell::Missing, estimate),
+            cost.device.as_ref().map_or(TableCell::Missing, estimate),
         ];
         cells.extend(reads.then(|| TableCell::Text(cost.stamp.to_string())));
         TableRow { label: tasks::path_name(&layers.options, cost.path), cells }

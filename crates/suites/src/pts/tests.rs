@@ -143,6 +143,29 @@ fn a_drive_that_never_settles_ends_with_the_last_round_and_a_warning() {
 }
 
 #[test]
+fn a_test_that_was_cut_short_before_the_window_is_full_is_not_steady() {
+    let terms = terms(&[PtsTest::Iops]);
+    let (whole, _) = simulated(&terms, nothing_yet(), |_| 100);
+    let mut run = nothing_yet();
+    // Purge, preconditioning, four rounds and all cells of the fifth but one.
+    run.phases = whole.phases[..2 + 5 * 7 * 4 - 1].to_vec();
+    let progress = PtsProgress::of(&run, &terms);
+    let section = terms.sections()[0];
+    let found = progress.rounds(section);
+    assert_eq!((found.values, found.window), (vec![100.0; 4], None));
+    assert!(!progress.is_steady(section) && progress.unsteady() == [section]);
+    assert!(PtsProgress::of(&whole, &terms).is_steady(section), "with the last cell it is");
+}
+
+#[test]
+fn the_preconditioning_writes_twice_the_device_in_order_by_128_kib() {
+    let (run, _) = simulated(&terms(&[PtsTest::Iops]), nothing_yet(), |_| 100);
+    let task = file(&run.phases[1].info.task);
+    assert_eq!((&task.mix, &task.access, task.block), (&Mix::Write, &Access::Sequential, Bytes(128 << 10)));
+    assert_eq!(task.stop.bytes, Some(Bytes(2 * (64 << 20))));
+}
+
+#[test]
 fn saw_teeth_are_measured_until_they_are_small() {
     let terms = terms(&[PtsTest::Iops]);
     let teeth = [0, 520, 400, 520, 400, 520, 430, 480, 430, 480, 480];

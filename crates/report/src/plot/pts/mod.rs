@@ -1,5 +1,6 @@
 //! The plots of SNIA's specification.
 
+pub(super) mod boxes;
 pub(super) mod demand;
 pub(super) mod recovery;
 pub(super) mod steady;
@@ -40,6 +41,13 @@ impl Line {
 /// The runs of the specification's tests.
 fn of_runs(runs: &[Run]) -> Vec<(&Run, PtsTerms)> {
     runs.iter().filter_map(|run| Some((run, run.concluded::<PtsTerms>().last()?))).collect()
+}
+
+/// Each once, from the smallest to the largest.
+fn sorted<T: Ord>(mut values: Vec<T>) -> Vec<T> {
+    values.sort_unstable();
+    values.dedup();
+    values
 }
 
 fn series(run: &Run, name: String) -> Series {

@@ -3,7 +3,7 @@
 use iolite_model::{Bytes, Nanos, PtsCell, PtsSection, PtsTerms, PtsTest};
 use iolite_results::{PtsFigures, PtsProgress, Run};
 
-use super::{Line, by_panel, linear, note, of_runs, series};
+use super::{Line, by_panel, linear, note, of_runs, series, sorted};
 use crate::plot::axis::{Axis, number_label};
 use crate::plot::chart::{Cell, Panel, Series};
 use crate::plot::source::{Drawn, MIB};
@@ -42,13 +42,6 @@ fn measured(progress: &PtsProgress<'_>, terms: &PtsTerms, test: PtsTest) -> Vec<
 
 fn mix(read_percent: u8) -> String {
     format!("{read_percent}/{}", 100 - read_percent)
-}
-
-/// Each once, from the smallest to the largest.
-fn sorted<T: Ord>(mut values: Vec<T>) -> Vec<T> {
-    values.sort_unstable();
-    values.dedup();
-    values
 }
 
 fn place<T: PartialEq>(of: &[T], value: &T) -> f64 {
