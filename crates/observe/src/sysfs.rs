@@ -166,14 +166,18 @@ impl Block {
             }),
             _ => match (self.vendor_and_model(), self.firmware()) {
                 (Some(model), Some(firmware)) => Some(format!("{model}, firmware {firmware}")),
-                (model, firmware) => model.or_else(|| firmware.map(|firmware| format!("firmware {firmware}"))),
+                (model, firmware) => {
+                    model.or_else(|| firmware.map(|firmware| format!("firmware {firmware}")))
+                }
             },
         }
     }
 
     /// The revision of a drive's firmware: of NVMe, SCSI and SATA, and MMC drives.
     fn firmware(&self) -> Option<String> {
-        ["device/firmware_rev", "device/rev", "device/fwrev"].into_iter().find_map(|name| self.attribute(name))
+        ["device/firmware_rev", "device/rev", "device/fwrev"]
+            .into_iter()
+            .find_map(|name| self.attribute(name))
     }
 
     fn vendor_and_model(&self) -> Option<String> {
@@ -324,8 +328,8 @@ mod tests {
         assert_eq!((device.name.as_str(), device.kind.as_str(), device.number), ("sda", "scsi", (8, 0)));
         assert_eq!(device.model.as_deref(), Some("SEAGATE ST4000NM, firmware TN04"));
         let nvme = [("device/model", "Acme 980 PRO  "), ("device/firmware_rev", "5B2QGXA7")];
-        let device = described("nvme0n1", Some("nvme"), &nvme);
-        assert_eq!(device.model.as_deref(), Some("Acme 980 PRO, firmware 5B2QGXA7"));
+        let model = described("nvme0n1", Some("nvme"), &nvme).model;
+        assert_eq!(model.as_deref(), Some("Acme 980 PRO, firmware 5B2QGXA7"));
         assert_eq!(device.size, Bytes(512_000));
         assert_eq!((device.logical_block, device.physical_block), (Some(Bytes(512)), Some(Bytes(4096))));
         assert_eq!(device.scheduler.as_deref(), Some("mq-deadline"));

@@ -57,7 +57,9 @@ impl Configuration {
         let specs = first.specs.iter().filter_map(|name| self.specs.iter().find(|spec| spec.name == *name));
         let mut points = Vec::new();
         for spec in specs {
-            for (&workers, &targets) in counts.iter().flat_map(|count| targets.iter().map(move |of| (count, of))) {
+            for (&workers, &targets) in
+                counts.iter().flat_map(|count| targets.iter().map(move |of| (count, of)))
+            {
                 let point = |depth: &u32| IometerPoint {
                     spec: spec.clone(),
                     workers,

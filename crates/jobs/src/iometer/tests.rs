@@ -103,11 +103,7 @@ fn what_can_not_be_run_is_refused_with_its_place() {
     assert!(error.contains("`Worker 1` is of type NETWORK,TCP") && error.contains("disks only"), "{error}");
     let cases = [
         ("90,67,100", "90,167,100", "shares are 0 to 100 %"),
-        (
-            "CYCLE_OUTSTANDING_IOS",
-            "CYCLE_EVERYTHING",
-            "type `CYCLE_EVERYTHING` is not",
-        ),
+        ("CYCLE_OUTSTANDING_IOS", "CYCLE_EVERYTHING", "type `CYCLE_EVERYTHING` is not"),
         ("8,DISABLED,1", "8,ENABLED,often", "a number of transactions"),
         ("\t65536,10", "\t0,10", "line of size 0 (idle) cannot be combined"),
         ("65536,10", "65536,20", "add up to 110 %"),
@@ -181,7 +177,10 @@ fn a_specification_has_100_lines_at_most() {
         parse(&text).map(|read| read.specs[0].lines.len()).map_err(|error| error.to_string())
     };
     assert_eq!(of(100), Ok(100));
-    assert_eq!(of(101), Err("line 105: `\t4096,1,100,100,0,1,0,0`: an access specification has 100 lines at most".into()));
+    assert_eq!(
+        of(101),
+        Err("line 105: `\t4096,1,100,100,0,1,0,0`: an access specification has 100 lines at most".into())
+    );
 }
 
 #[test]
@@ -339,10 +338,12 @@ fn the_test_type_decides_what_is_cycled() {
     assert_eq!(both.iter().map(|point| (point.targets, point.depth)).collect::<Vec<_>>(), expected);
     let worker = &whole[whole.find("'Worker\n").unwrap()..whole.find("'End manager").unwrap()];
     let three = whole.replace(worker, &worker.repeat(3)).replace("CYCLE_OUTSTANDING_IOS", "CYCLE_WORKERS");
-    let counts: Vec<u32> = parse(&three).unwrap().points().unwrap().iter().map(|point| point.workers).collect();
+    let counts: Vec<u32> =
+        parse(&three).unwrap().points().unwrap().iter().map(|point| point.workers).collect();
     assert_eq!(counts, [1, 2, 3]);
     // More points than anybody waits for.
-    let many = linear.replace("1          32         2          EXPONENTIAL", "1          9999       1          LINEAR");
+    let many = linear
+        .replace("1          32         2          EXPONENTIAL", "1          9999       1          LINEAR");
     let many = many.replace(target, &target.repeat(10));
     let error = parse(&many).unwrap().points().unwrap_err().to_string();
     assert!(error.contains("more than 10,000 measurements"), "{error}");

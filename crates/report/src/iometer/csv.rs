@@ -136,9 +136,8 @@ pub(super) fn of_points(run: &Run, terms: &IometerTerms, figures: &[Figures<'_>]
 fn time_stamp(unix: Nanos) -> String {
     let instant = jiff::Timestamp::from_nanosecond(i128::from(unix.0));
     let local = instant.map(|instant| instant.to_zoned(jiff::tz::TimeZone::system()));
-    let shown = |local: jiff::Zoned| {
-        format!("{}:{:03}", local.strftime("%Y-%m-%d %H:%M:%S"), local.millisecond())
-    };
+    let shown =
+        |local: jiff::Zoned| format!("{}:{:03}", local.strftime("%Y-%m-%d %H:%M:%S"), local.millisecond());
     local.map_or_else(|_| String::new(), shown)
 }
 
@@ -166,10 +165,8 @@ fn specifications(terms: &IometerTerms) -> String {
 fn rows<'a>(run: &Run, it: &Figures<'a>) -> Vec<(&'static str, String, Figures<'a>)> {
     let directory = &run.info.storage.directory;
     let targets = it.point.targets.max(1);
-    let mut rows = vec![
-        ("ALL", "All".to_owned(), it.clone()),
-        ("MANAGER", clean(&run.info.host.name), it.clone()),
-    ];
+    let mut rows =
+        vec![("ALL", "All".to_owned(), it.clone()), ("MANAGER", clean(&run.info.host.name), it.clone())];
     // What each of several workers has done is not recorded.
     if it.point.workers == 1 {
         rows.push(("WORKER", "Worker 1".to_owned(), it.clone()));

@@ -93,13 +93,7 @@ fn the_file_for_spreadsheets_has_a_value_for_each_column_that_disks_have() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines[..5],
-        [
-            "'Test Type,Test Description",
-            "0,two specifications  one idle",
-            "'Version",
-            "1.1.0",
-            "'Time Stamp"
-        ]
+        ["'Test Type,Test Description", "0,two specifications  one idle", "'Version", "1.1.0", "'Time Stamp"]
     );
     let specs = [
         "'Access specification name,default assignment",
@@ -116,7 +110,8 @@ fn the_file_for_spreadsheets_has_a_value_for_each_column_that_disks_have() {
     assert_eq!(columns[0], "'Target Type");
     // Two points ran, each with a row for all targets, one for the manager and one for the disk. What each of the two workers has
     // done is not recorded.
-    let rows: Vec<Vec<&str>> = lines[results + 2..results + 8].iter().map(|line| line.split(',').collect()).collect();
+    let rows: Vec<Vec<&str>> =
+        lines[results + 2..results + 8].iter().map(|line| line.split(',').collect()).collect();
     assert_eq!((lines[results + 8], lines.last().copied()), ("'Time Stamp", Some("'End results")));
     // The run begins when its first phase does; a phase of a quarter of a second ends later.
     let [start, end] = [lines[5], lines[results + 9]].map(|text| {

@@ -189,7 +189,10 @@ fn the_rounds_of_the_window_are_drawn_as_boxes() {
     let near = |found: Vec<f64>, expected: &[f64]| {
         assert_eq!(found.len(), expected.len());
         // Rates of a quarter of a second are whole operations.
-        assert!(found.iter().zip(expected).all(|(one, other)| (one - other).abs() < 0.1), "{found:?} {expected:?}");
+        assert!(
+            found.iter().zip(expected).all(|(one, other)| (one - other).abs() < 0.1),
+            "{found:?} {expected:?}"
+        );
     };
     near(heights(0), &[shares[3], shares[1], shares[1], shares[3], shares[3]]);
     near(heights(1), &[shares[2], shares[2]]);
@@ -197,7 +200,10 @@ fn the_rounds_of_the_window_are_drawn_as_boxes() {
     near(heights(3), &[shares[1], shares[0]]);
     // The boxes of the mixes stand next to each other, within the space of their block size, the larger one.
     let middles: Vec<f64> = drawn.panels[0].lines.iter().map(|lines| lines[2][0].0).collect();
-    assert!(middles.is_sorted_by(|one, next| one < next) && middles[0] > 0.5 && middles[6] < 1.5, "{middles:?}");
+    assert!(
+        middles.is_sorted_by(|one, next| one < next) && middles[0] > 0.5 && middles[6] < 1.5,
+        "{middles:?}"
+    );
     let page = crate::html::page(&[run(1.0)]);
     assert!(page.contains("data-kind=\"pts-boxes\""));
 }
@@ -207,7 +213,9 @@ fn a_rehearsal_is_marked_in_text_plots_and_page() {
     let runs = [run(0.01)];
     let mark = "do not conform to the specification";
     assert!(text(&runs[0], &terms(0.01), style()).contains("REHEARSAL at scale 0.01"));
-    for kind in [PlotKind::PtsConvergence, PlotKind::PtsVerification, PlotKind::PtsSaturation, PlotKind::PtsWindow] {
+    for kind in
+        [PlotKind::PtsConvergence, PlotKind::PtsVerification, PlotKind::PtsSaturation, PlotKind::PtsWindow]
+    {
         assert!(chart(&runs, kind).unwrap().note.unwrap().contains(mark), "{kind:?}");
     }
     for kind in [PlotKind::PtsRelief, PlotKind::PtsBoxes] {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use iolite_model::{
-    Access, Bytes, Cache, Concluded, Ending, Nanos, OpKind, Outstanding, PhaseEnd, PhaseInfo, ResultTable, RunInfo,
-    TableCell, Target, Task, TimedBy, Usage,
+    Access, Bytes, Cache, Concluded, Ending, Nanos, OpKind, Outstanding, PhaseEnd, PhaseInfo, ResultTable,
+    RunInfo, TableCell, Target, Task, TimedBy, Usage,
 };
 use iolite_results::Run;
 use iolite_stats::{Collector, Completion, PhaseResult, Timetable, recorder};
@@ -114,7 +114,8 @@ fn compared(options: LayersOptions) -> (Run, Vec<ResultTable>, usize) {
                 let index = run.phases.len() as u32;
                 let phase = phase(index, &tasks[0]);
                 // CPU time for each read or commit, a little more in some windows.
-                let operations = phase.totals.operations(OpKind::Read) + phase.totals.operations(OpKind::Commit);
+                let operations =
+                    phase.totals.operations(OpKind::Read) + phase.totals.operations(OpKind::Commit);
                 let user = Nanos(operations * (CPU + u64::from(index % 3) * 10));
                 let usage = Usage { user, ..Usage::default() };
                 run.conclusions.push(Concluded { phase: Some(index), ..Concluded::of(&usage) });
@@ -165,7 +166,10 @@ fn each_layer_costs_what_it_adds_and_the_sentences_say_so() {
     // Two blocks reach the device for each that is committed.
     let near = |cell: &TableCell, expected: f64| {
         let TableCell::Estimate { value, low, high } = cell else { panic!("{cell:?}") };
-        assert!(low <= value && value <= high && (value / expected - 1.0).abs() < 0.02, "{cell:?}, not {expected}");
+        assert!(
+            low <= value && value <= high && (value / expected - 1.0).abs() < 0.02,
+            "{cell:?}, not {expected}"
+        );
         high - low
     };
     near(&tables[2].rows[0].cells[4], 16_384.0);
