@@ -68,7 +68,8 @@ pub(crate) fn text(run: &Run, terms: &IometerTerms, style: Style) -> String {
         table(&figures, styler),
         idle(terms, styler),
         meaning(terms, &figures, styler),
-        comparison.map_or_else(String::new, |comparison| side_by_side(run, &figures, &comparison, styler)),
+        comparison
+            .map_or_else(String::new, |comparison| side_by_side(run, terms, &figures, &comparison, styler)),
         styler.item("", 0, NO_VERDICT),
         answer::warnings(&run.warnings, styler),
         answer::ended(&crate::document::ending(run), "the table", styler),
@@ -76,10 +77,11 @@ pub(crate) fn text(run: &Run, terms: &IometerTerms, style: Style) -> String {
 }
 
 fn table(figures: &[Figures<'_>], styler: Styler) -> String {
-    let mut out = styler.clean(format!(
-        "{:>3}  {:<NAME$}{:>LOAD$}{:>10}{:>8}{:>10}{:>9}{:>9}{:>9}{:>6}  cache",
-        "", "access specification", "load", "IO/s", "±", "MB/s", "average", "p99", "longest", "%CPU"
-    )) + "\n";
+    let spread = styler.clean("±");
+    let mut out = format!(
+        "{:>3}  {:<NAME$}{:>LOAD$}{:>10}{spread:>8}{:>10}{:>9}{:>9}{:>9}{:>6}  cache\n",
+        "", "access specification", "load", "IO/s", "MB/s", "average", "p99", "longest", "%CPU"
+    );
     for it in figures {
         let name = styler.clean(&it.point.spec.name);
         // A long name has a line of its own.
@@ -157,6 +159,7 @@ fn meaning(terms: &IometerTerms, figures: &[Figures<'_>], styler: Styler) -> Str
 /// Two targets of the same test.
 fn side_by_side(
     run: &Run,
+    terms: &IometerTerms,
     figures: &[Figures<'_>],
     comparison: &IometerComparison,
     styler: Styler,
@@ -183,6 +186,7 @@ fn side_by_side(
         );
         out += &(styler.clean(line) + "\n");
     }
+    out += &compared(terms, &pairs, styler);
     let of = |index: usize| {
         crate::extremes::best_by_worst(
             comparison
@@ -198,6 +202,25 @@ fn side_by_side(
         out += &format!("B: {operations:.1} (IO/s), {bytes:.1} (MB/s)\n");
     }
     out
+}
+
+/// What the ratios of two targets mean for a database: those of random patterns, and the range of those of sequential ones. Empty of tests
+/// other than the patterns.
+fn compared(terms: &IometerTerms, pairs: &[(&Figures<'_>, [f64; 2])], styler: Styler) -> String {
+    let is_random = |it: &Figures<'_>| it.point.spec.lines.iter().any(|line| line.random > 0);
+    let ratio = |(it, [rate, _]): &(&Figures<'_>, [f64; 2])| (*rate > 0.0).then(|| it.rates[0] / rate);
+    let random =
+        pairs.iter().filter(|(it, _)| is_random(it)).find_map(|pair| Some((pair.0.number, ratio(pair)?)));
+    let sequential: Vec<f64> = pairs.iter().filter(|(it, _)| !is_random(it)).filter_map(ratio).collect();
+    let range = sequential.iter().copied().reduce(f64::min).zip(sequential.iter().copied().reduce(f64::max));
+    let Some(((number, random), (low, high))) = random.zip(range).filter(|_| terms.patterns) else {
+        return String::new();
+    };
+    let text = format!(
+        "a database with index lookups gets pattern {number}: {random:.2} times as many operations on B as on A; of the sequential \
+         patterns, which loads, scans and backups resemble, B has {low:.2} to {high:.2} times as many"
+    );
+    styler.item("", 0, text)
 }
 
 /// The points of a run with the rate and the bytes per second of the same point of the other.

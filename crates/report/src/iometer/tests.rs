@@ -82,6 +82,10 @@ fn two_targets_are_shown_side_by_side() {
     let comparison = IometerComparison { points: slower.collect(), directory: "/raid5".into(), ..first };
     second.conclusions.push(Concluded::of(&comparison));
     let text = text(&second, &terms(true), style());
+    // Pattern 1 is random, pattern 3 sequential.
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("pattern 1: 27.00 times as many operations on B as on A"), "{text}");
+    assert!(words.contains("B has 27.00 to 27.00 times as many"), "{text}");
     let from = text.find("A: /raid5").unwrap();
     insta::assert_snapshot!(&text[from..]);
     assert_eq!(json(&second, &terms(true))["comparison"]["directory"], "/raid5");
