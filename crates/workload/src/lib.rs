@@ -5,6 +5,7 @@ mod check;
 mod data;
 mod error;
 mod files;
+mod free_map;
 mod mixed;
 mod offset;
 mod planned;

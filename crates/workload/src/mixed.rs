@@ -1,7 +1,6 @@
 //! Places for operations of different sizes.
 
 mod covering;
-mod free_map;
 
 use iolite_model::{Access, Bytes, FileTask, Sizes};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -3,6 +3,7 @@
 use iolite_model::{Access, FileOrder, FileTask, Target};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::free_map::FreeMap;
 use crate::offset::{Normal, Pareto, Zipf};
 use crate::planned::PlannedOp;
 use crate::random::{Purpose, below, generator};
@@ -18,13 +19,17 @@ use crate::{files, share};
 #[derive(Debug, Clone)]
 pub(crate) struct Spread<P> {
     files: Vec<Part<P>>,
+    /// Files that were not used yet in this round.
+    untouched: FreeMap,
+    /// Files that are open.
+    opened: FreeMap,
     picker: Picker,
     end: FileEnd,
-    /// Files that are not.
+    /// Files that the worker is not through with.
     left: usize,
     /// Files that may be open at the same time.
     window: usize,
-    /// Files that are open.
+    /// Number of files that are open.
     open: usize,
     /// The file that operations go to now.
     current: usize,
@@ -43,7 +48,6 @@ struct Part<P> {
     round: u64,
     /// What is left of it.
     left: u64,
-    state: FileState,
 }
 
 /// When a worker is through with a file.
@@ -55,16 +59,6 @@ enum FileEnd {
     Round,
     /// When its part is done; then it may be opened again. Left out, the favoured files would lose what the law gives them.
     Again,
-}
-
-/// What has become of a file in a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FileState {
-    /// It was not used yet.
-    Untouched,
-    Open,
-    /// Nothing is left of it.
-    Closed,
 }
 
 /// Files that are drawn, by chance, before the next one that is available is taken.
@@ -88,9 +82,8 @@ impl<P> Spread<P> {
         let Target::Files(target) = &task.target else { return None };
         let rounds = files::each(task, |alone| share::round(alone, worker));
         let parts = files::file_starts(task).into_iter().zip(places).zip(rounds);
-        let part =
-            |((start, places), round)| Part { start, places, round, left: 0, state: FileState::Untouched };
-        let files: Vec<_> = parts.map(part).collect();
+        let files: Vec<_> =
+            parts.map(|((start, places), round)| Part { start, places, round, left: 0 }).collect();
         let count = files.len() as u64;
         let generator = generator(task.seed, worker, Purpose::Files);
         let picker = match target.order {
@@ -110,7 +103,22 @@ impl<P> Spread<P> {
         };
         let current = files.len().checked_sub(1)?;
         let window = if target.open == 0 { files.len() } else { target.open as usize };
-        Some(Spread { files, picker, end, left: 0, window, open: 0, current, last: current, run: 0 })
+        let untouched = FreeMap::new(count)?;
+        let mut opened = untouched.clone();
+        opened.take_all();
+        Some(Spread {
+            files,
+            untouched,
+            opened,
+            picker,
+            end,
+            left: 0,
+            window,
+            open: 0,
+            current,
+            last: current,
+            run: 0,
+        })
     }
 
     /// The next operation, which `next` takes from the places of its file.
@@ -135,10 +143,11 @@ impl<P> Spread<P> {
     fn close(&mut self) {
         let part = &mut self.files[self.current];
         (self.open, self.run) = (self.open - 1, 0);
+        self.opened.take(self.current as u64, 1);
         if self.end == FileEnd::Again {
-            (part.left, part.state) = (part.round.max(1), FileState::Untouched);
+            part.left = part.round.max(1);
+            self.untouched.free(self.current as u64);
         } else {
-            part.state = FileState::Closed;
             self.left -= 1;
         }
     }
@@ -146,8 +155,10 @@ impl<P> Spread<P> {
     fn move_on(&mut self) {
         if self.left == 0 {
             for part in &mut self.files {
-                (part.left, part.state) = (part.round.max(1), FileState::Untouched);
+                part.left = part.round.max(1);
             }
+            self.untouched.free_all();
+            self.opened.take_all();
             (self.left, self.open, self.current) = (self.files.len(), 0, self.last);
         }
         self.run = match &self.picker {
@@ -156,9 +167,10 @@ impl<P> Spread<P> {
             Picker::Zipf(..) | Picker::Pareto(..) | Picker::Normal(..) => 1,
         };
         self.current = self.choose();
-        let part = &mut self.files[self.current];
-        if part.state == FileState::Untouched {
-            part.state = FileState::Open;
+        let current = self.current as u64;
+        if !is_in(&self.opened, current) {
+            self.untouched.take(current, 1);
+            self.opened.free(current);
             self.open += 1;
         }
     }
@@ -180,16 +192,91 @@ impl<P> Spread<P> {
             }
             self.current = drawn;
         }
-        let mut after = (self.current + 1..count).chain(0..=self.current);
-        after.find(|file| self.is_available(*file)).unwrap_or(0)
+        self.available_from(self.current + 1).or_else(|| self.available_from(0)).unwrap_or(0)
+    }
+
+    /// The first file from this one on that is open, or may be opened.
+    fn available_from(&self, file: usize) -> Option<usize> {
+        let open = self.opened.next_free(file as u64);
+        let new = (self.open < self.window).then(|| self.untouched.next_free(file as u64)).flatten();
+        open.into_iter().chain(new).min().map(|file| file as usize)
     }
 
     /// Whether a file is open, or may be opened.
     fn is_available(&self, file: usize) -> bool {
-        match self.files[file].state {
-            FileState::Untouched => self.open < self.window,
-            FileState::Open => true,
-            FileState::Closed => false,
+        let file = file as u64;
+        is_in(&self.opened, file) || (self.open < self.window && is_in(&self.untouched, file))
+    }
+}
+
+fn is_in(files: &FreeMap, file: u64) -> bool {
+    files.next_free(file) == Some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolite_model::{Bytes, FilesTarget, NamedFile, Stop};
+    use proptest::prelude::*;
+
+    use crate::stream::OpStream;
+
+    /// Files of these numbers of blocks.
+    fn task(sizes: &[u64], order: FileOrder, open: u32) -> FileTask {
+        let file = |(number, blocks): (usize, &u64)| NamedFile {
+            path: format!("{number}").into(),
+            offset: Bytes(0),
+            size: Bytes(blocks * 4096),
+        };
+        let files = sizes.iter().enumerate().map(file).collect();
+        FileTask {
+            target: Target::Files(FilesTarget { order, open, ..FilesTarget::of(files) }),
+            access: Access::Sequential,
+            stop: Stop { loops: Some(2), ..Stop::default() },
+            ..FileTask::default()
+        }
+    }
+
+    /// The files of a round in turns of `run` operations, by looking at one file after the other.
+    fn in_turns(sizes: &[u64], run: u64, window: usize) -> Vec<usize> {
+        let mut left = sizes.to_vec();
+        let (mut open, mut closed) = (vec![false; sizes.len()], vec![false; sizes.len()]);
+        let (mut found, mut current) = (Vec::new(), sizes.len() - 1);
+        while closed.iter().any(|closed| !closed) {
+            let may_open = open.iter().filter(|open| **open).count() < window;
+            let available = |file: &usize| !closed[*file] && (open[*file] || may_open);
+            current = (1..=sizes.len()).map(|next| (current + next) % sizes.len()).find(available).unwrap();
+            open[current] = true;
+            for _ in 0..run {
+                if left[current] == 0 {
+                    (open[current], closed[current]) = (false, true);
+                    break;
+                }
+                left[current] -= 1;
+                found.push(current);
+            }
+        }
+        found
+    }
+
+    proptest! {
+        /// Turns are found as by looking at one file after the other, however many there are.
+        #[test]
+        fn turns_skip_files_that_may_not_be_used(
+            sizes in prop::collection::vec(1u64..5, 2..300), run in 1u64..4, window in 1u32..8,
+        ) {
+            let task = task(&sizes, FileOrder::RoundRobin(run), window);
+            let mut stream = OpStream::new(&task, 0).unwrap();
+            let starts = files::file_starts(&task);
+            let expected = in_turns(&sizes, run, window as usize);
+            let found: Vec<usize> = expected
+                .iter()
+                .map(|_| {
+                    let offset = stream.next_op().offset;
+                    starts.partition_point(|start| *start <= offset) - 1
+                })
+                .collect();
+            prop_assert_eq!(found, expected);
         }
     }
 }

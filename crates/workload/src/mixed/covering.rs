@@ -2,7 +2,7 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::free_map::FreeMap;
+use crate::free_map::FreeMap;
 use crate::random::below;
 
 /// A walk over granules, each of which is done exactly once per round.

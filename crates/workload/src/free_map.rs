@@ -7,14 +7,14 @@ const WORD: u64 = 64;
 /// not all zeros. A search goes up as many levels as it has to and down again: at most 11 of each for 2^64 numbers. The
 /// levels above the first take a 63rd of its memory.
 #[derive(Debug, Clone)]
-pub(super) struct FreeMap {
+pub(crate) struct FreeMap {
     size: u64,
     levels: Vec<Vec<u64>>,
 }
 
 impl FreeMap {
     /// All of `size` numbers free; `None` where there is no memory for them, or nothing to remember.
-    pub(super) fn new(size: u64) -> Option<FreeMap> {
+    pub(crate) fn new(size: u64) -> Option<FreeMap> {
         let mut levels = Vec::new();
         let mut bits = size;
         while bits > 0 && (bits > 1 || levels.is_empty()) {
@@ -31,7 +31,7 @@ impl FreeMap {
     }
 
     /// Frees all numbers.
-    pub(super) fn free_all(&mut self) {
+    pub(crate) fn free_all(&mut self) {
         let mut bits = self.size;
         for level in &mut self.levels {
             level.fill(u64::MAX);
@@ -44,8 +44,23 @@ impl FreeMap {
         }
     }
 
+    /// Takes all numbers.
+    pub(crate) fn take_all(&mut self) {
+        self.levels.iter_mut().for_each(|level| level.fill(0));
+    }
+
+    /// Frees a number.
+    pub(crate) fn free(&mut self, number: u64) {
+        let mut bit = number;
+        for level in &mut self.levels {
+            let Some(word) = level.get_mut((bit / WORD) as usize) else { return };
+            *word |= 1 << (bit % WORD);
+            bit /= WORD;
+        }
+    }
+
     /// The first free number from `from` on.
-    pub(super) fn next_free(&self, from: u64) -> Option<u64> {
+    pub(crate) fn next_free(&self, from: u64) -> Option<u64> {
         let mut bit = from;
         for (height, level) in self.levels.iter().enumerate() {
             let word = bit / WORD;
@@ -65,7 +80,7 @@ impl FreeMap {
     }
 
     /// Length of the run of free numbers from `from` on, up to `max`.
-    pub(super) fn run(&self, from: u64, max: u64) -> u64 {
+    pub(crate) fn run(&self, from: u64, max: u64) -> u64 {
         let mut length = 0;
         while length < max {
             let bit = from + length;
@@ -83,7 +98,7 @@ impl FreeMap {
     }
 
     /// Takes `count` numbers from `from` on.
-    pub(super) fn take(&mut self, from: u64, count: u64) {
+    pub(crate) fn take(&mut self, from: u64, count: u64) {
         let (mut first, mut end) = (from, from.saturating_add(count).min(self.size));
         for level in &mut self.levels {
             if first >= end {
@@ -130,8 +145,14 @@ mod tests {
                 map.take(from, count);
                 plain[from as usize..(from + count).min(size) as usize].fill(false);
             }
-            map.take(0, size);
+            map.take_all();
             prop_assert_eq!(map.next_free(0), None);
+            for number in (0..size).filter(|number| plain[*number as usize]) {
+                map.free(number);
+                prop_assert_eq!(map.next_free(0), plain.iter().position(|free| *free).map(|first| first as u64));
+                prop_assert_eq!(map.next_free(number + 1), None);
+            }
+            prop_assert!((0..size).all(|number| (map.next_free(number) == Some(number)) == plain[number as usize]));
             map.free_all();
             prop_assert_eq!(map.run(0, u64::MAX), size);
         }
