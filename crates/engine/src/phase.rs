@@ -23,7 +23,7 @@ use crate::guard::Scratch;
 use crate::measured::{Batching, Fill, Loop, LoopMemory, Plan};
 use crate::placement;
 use crate::rate;
-use crate::target::Targets;
+use crate::target::{Targets, drops_each_round};
 use crate::validate::validate;
 use crate::verify::{Checker, FioState, Subject, Unchecked, Verification, can_be_created};
 use crate::watch::{Unwatched, Watcher};
@@ -97,13 +97,17 @@ impl UseBackend for Measuring<'_> {
 
     fn with<B: Backend + 'static>(self, backend: B) -> Self::Result {
         let Measuring { phase, files, plan, start } = self;
-        if phase.lock() != FileLock::None || phase.is_disjoint(plan.depth) {
-            let (depth, worker) = (plan.depth, start.worker());
+        let (depth, worker) = (plan.depth, start.worker());
+        if phase.lock() != FileLock::None {
             let inner = Boxing { phase, files: files.clone(), worker, depth }.with(backend);
             let locking = Locking::new(inner, files, phase.lock(), depth);
             return phase.measure(locking.map_err(|source| phase.no_backend(source))?, plan, start);
         }
-        match phase.invalidating(files, start.worker()) {
+        if phase.is_disjoint(depth) {
+            let inner = phase.boxed(backend, files, worker);
+            return phase.measure(Serializing::new(inner, depth), plan, start);
+        }
+        match phase.invalidating(files, worker) {
             None => phase.measure(backend, plan, start),
             Some(around) => phase.measure(around(Box::new(backend)), plan, start),
         }
@@ -123,10 +127,7 @@ impl UseBackend for Boxing<'_> {
     type Result = Box<dyn Backend>;
 
     fn with<B: Backend + 'static>(self, backend: B) -> Self::Result {
-        let backend: Box<dyn Backend> = match self.phase.invalidating(self.files, self.worker) {
-            None => Box::new(backend),
-            Some(around) => Box::new(around(Box::new(backend))),
-        };
+        let backend = self.phase.boxed(backend, self.files, self.worker);
         if self.phase.is_disjoint(self.depth) {
             return Box::new(Serializing::new(backend, self.depth));
         }
@@ -390,6 +391,14 @@ impl Phase {
         Some(move |backend| InParts::new(backend, begins, (u64::MAX, round.max(1))))
     }
 
+    /// A worker's back end on these files, which drops their page cache where the task says so.
+    fn boxed<B: Backend + 'static>(&self, backend: B, files: Files, worker: u32) -> Box<dyn Backend> {
+        match self.invalidating(files, worker) {
+            None => Box::new(backend),
+            Some(around) => Box::new(around(Box::new(backend))),
+        }
+    }
+
     /// Which operations on a file wait for those of other workers.
     fn lock(&self) -> FileLock {
         match &self.task.target {
@@ -504,15 +513,6 @@ impl Phase {
     }
 }
 
-/// Whether the page cache is dropped when a worker starts over. As with fio, an order that may repeat blocks has no rounds: its cache
-/// is dropped once, before the phase.
-fn drops_each_round(task: &FileTask) -> bool {
-    let rounds = matches!(task.access, Access::Sequential | Access::Covering | Access::Backwards);
-    // Verification of a round drops it as well; that of a backlog doesn't.
-    let verified = task.verify.as_ref().is_some_and(|verify| verify.passes > 1);
-    task.cache.invalidate && !task.direct && rounds && !verified && task.backend.moves_data()
-}
-
 /// The kinds of operation that the task will record.
 fn kinds(task: &FileTask) -> Vec<OpKind> {
     let mut kinds = Vec::new();
@@ -524,25 +524,4 @@ fn kinds(task: &FileTask) -> Vec<OpKind> {
     kinds.extend(syncs.then_some(OpKind::Sync));
     kinds.extend(task.durability.commits().then_some(OpKind::Commit));
     kinds
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_round_drops_the_cache_unless_its_verification_does() {
-        let mut task = FileTask { access: Access::Sequential, ..FileTask::default() };
-        task.cache.invalidate = true;
-        let with = |passes, backlog| {
-            let verify = Some(Verify { passes, backlog, ..Verify::default() });
-            drops_each_round(&FileTask { verify, ..task.clone() })
-        };
-        assert_eq!(
-            [with(0, 0), with(1, 0), with(0, 8), with(2, 0), with(2, 8)],
-            [true, true, true, false, false]
-        );
-        assert!(!drops_each_round(&FileTask { direct: true, ..task.clone() }));
-        assert!(!drops_each_round(&FileTask { access: Access::Random, ..task.clone() }));
-    }
 }

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -129,5 +130,90 @@ fn a_backlog_that_is_interrupted_leaves_a_state_of_what_was_written() {
             code,
             "{block} of {writes}"
         );
+    }
+}
+
+/// A child that does not outlive its test.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !happened() {
+        assert!(Instant::now() < deadline, "no sign of {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Two jobs with one file: an operation of the first never ends, and the second goes on only where its lock allows that.
+#[test]
+fn jobs_wait_for_the_lock_of_their_file() {
+    for (lock, kind, call, goes_on) in [
+        ("exclusive", "write", Call::Write, false),
+        ("exclusive", "read", Call::Read, false),
+        ("readwrite", "write", Call::Write, false),
+        ("readwrite", "read", Call::Read, true),
+        ("none", "write", Call::Write, true),
+    ] {
+        let Some(faulty) = Faulty::new() else { return };
+        let once = Rule::new(call, Fault::Hang).every(u64::MAX);
+        let counted = || Rule::new(Call::Read, Fault::Delay(Duration::ZERO));
+        faulty.disk.script().set(vec![once, counted()]);
+        let jobs = format!(
+            "--filename=mine --size=64k --bs=4k --invalidate=0 --time_based --runtime=300 --lockfile={lock} --output-format=json \
+             --name=first --rw={kind} --name=second --rw=read"
+        );
+        let jobs: Vec<String> = jobs.split_whitespace().map(str::to_owned).collect();
+        let mut command = command_as_fio(Program::Ours, &faulty.directory(), &jobs);
+        let mut child = Killed(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        wait_until("the operation that hangs", || faulty.struck(0) == 1);
+        let reads = || faulty.struck(1);
+        let before = reads();
+        if goes_on {
+            wait_until("reads beside it", || reads() > before + 100);
+        } else {
+            wait_until("an end of the reads beside it", || {
+                let before = reads();
+                std::thread::sleep(Duration::from_millis(200));
+                reads() == before
+            });
+        }
+        faulty.disk.script().set(vec![counted()]);
+        faulty.disk.script().let_go();
+        wait_until("reads after it", || faulty.struck(0) > 100);
+        kill_process(Pid::from_child(&child.0), Signal::INT).unwrap();
+        assert_eq!(child.0.wait().unwrap().code(), Some(128), "{lock} {kind}");
+        injected("calls that hang", 1);
+    }
+}
+
+/// As with fio: before each pass that has a random map or an order, and otherwise once. What the cache holds does not reach the file
+/// system.
+#[test]
+fn the_page_cache_is_dropped_as_often_as_by_fio() {
+    let Some(faulty) = Faulty::new() else { return };
+    faulty.disk.script().use_page_cache();
+    let programs = if fio_is_installed() { &[Program::Ours, Program::Theirs][..] } else { &[Program::Ours] };
+    for program in programs {
+        for (job, expected) in [
+            ("--rw=randread --norandommap --io_size=13m", 256),
+            ("--rw=randread --random_distribution=zoned:50/50:50/50 --io_size=13m", 256),
+            ("--rw=randread --loops=3", 768),
+            ("--rw=randread --norandommap --time_based --runtime=1", 256),
+            ("--rw=randread --loops=3 --invalidate=0", 0),
+        ] {
+            faulty.disk.script().set(vec![Rule::new(Call::Read, Fault::Delay(Duration::ZERO))]);
+            let job = format!("--name=x --filename=mine --size=1m --bs=4k --output-format=json {job}");
+            let arguments: Vec<String> = job.split_whitespace().map(str::to_owned).collect();
+            let output = run_as_fio(*program, &faulty.directory(), &arguments);
+            assert_eq!(output.status.code(), Some(0), "{job}: {}", stderr(&output));
+            assert_eq!(faulty.struck(0), expected, "{program:?} {job}");
+        }
     }
 }

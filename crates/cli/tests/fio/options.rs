@@ -45,13 +45,43 @@ fn jobs_that_lock_a_file_get_through() {
     }
 }
 
+/// When each operation of a job was queued and had come back, and its offset: from its logs.
+fn in_flight(place: &TestDirectory) -> Vec<(u64, u64, u64)> {
+    let log = |kind: &str| {
+        let text = read(place, &format!("l_{kind}.1.log"));
+        let columns =
+            |line: &str| line.split(", ").map(|column| column.parse::<u64>().unwrap()).collect::<Vec<_>>();
+        text.lines().map(columns).collect::<Vec<_>>()
+    };
+    let both = |(submission, whole): (Vec<u64>, Vec<u64>)| {
+        let [(_, queued, offset, issued), (_, back, same, at)] =
+            [submission, whole].map(|columns| (columns[0], columns[1], columns[4], columns[6]));
+        assert_eq!((offset, issued), (same, at), "both logs have the same order");
+        (issued + queued, issued + back, offset)
+    };
+    log("slat").into_iter().zip(log("lat")).map(both).collect()
+}
+
 #[test]
 fn overlapping_operations_wait_for_each_other() {
     let place = TestDirectory::new();
     let job = ["--name=x", "--filename=f", "--size=32k", "--io_size=4m", "--rw=randwrite", "--norandommap"];
-    let more = ["--ioengine=io_uring", "--iodepth=16", "--serialize_overlap=1", "--write_iolog=t.log", JSON];
-    let output = done(ours(&place, &[&job[..], &more].concat()));
-    assert_eq!(operations(&document(&output), "write"), [1024]);
+    let more =
+        ["--ioengine=io_uring", "--iodepth=16", "--write_lat_log=l", "--log_offset=1", "--log_issue_time=1"];
+    for (serialized, overlaps) in [("--serialize_overlap=1", false), ("--serialize_overlap=0", true)] {
+        let output = done(ours(&place, &[&job[..], &more, &[serialized, JSON]].concat()));
+        assert_eq!(operations(&document(&output), "write"), [1024]);
+        let found = in_flight(&place);
+        assert_eq!(found.len(), 1024);
+        let together = |same: bool| {
+            let meets = |one: &(u64, u64, u64), other: &(u64, u64, u64)| {
+                one.0 < other.1 && other.0 < one.1 && (one.2 == other.2) == same
+            };
+            found.iter().enumerate().any(|(at, one)| found[at + 1..].iter().any(|other| meets(one, other)))
+        };
+        assert!(together(false), "operations on different blocks are in flight together");
+        assert_eq!(together(true), overlaps, "{serialized}");
+    }
 }
 
 /// Each block once, and a quarter of them again.
@@ -159,6 +189,9 @@ fn a_program_runs_as_long_as_its_job() {
         let text = fs::read_to_string(place.root.path().join("theirs/e.stdout")).unwrap();
         assert_eq!(text, "a e 1 \"b c\" %% xe\n");
     }
+    // What clones print is added to the same files, and to nothing from before.
+    done(ours(&place, &[&echo[..], &["--numjobs=3"]].concat()));
+    assert_eq!(read(&place, "e.stdout"), "a e 0 \"b c\" %% xe\n".repeat(3));
     // It is asked to end, and if it does not, killed.
     let asked = script(&place, "trap 'echo asked; exit' TERM\nwhile :; do sleep 0.05; done");
     // Time enough for a shell to say what it does with the signal, on a loaded host too.

@@ -152,7 +152,7 @@ struct Held {
 }
 
 impl Locking {
-    /// For a back end of this depth.
+    /// For a back end of this depth, with locks of this kind.
     ///
     /// # Errors
     /// The identity of a file cannot be read.
@@ -191,7 +191,6 @@ impl Locking {
         let mut needed = std::mem::take(&mut self.slots[op.slot as usize]);
         needed.clear();
         match op.io {
-            _ if self.kind == FileLock::None => {}
             IoOp::Sync(SyncMethod::FileSystem) => needed.extend(0..self.held.len()),
             IoOp::Sync(_) if !self.files.is_in_one(op.offset, op.length) => needed.extend(0..self.held.len()),
             _ => needed.push(self.positions[self.files.locate(op.offset).0 as usize]),
