@@ -1,6 +1,6 @@
 //! A program that runs beside a phase.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -18,10 +18,21 @@ pub struct ProgramCall {
     pub path: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Files for its standard output and its standard error; `None` for those of this program.
+    /// Files for its standard output and its standard error, to which it adds; `None` for those of this program.
     pub output: Option<[PathBuf; 2]>,
     /// Time that it has to end by itself when it is asked to.
     pub grace: Duration,
+}
+
+impl ProgramCall {
+    /// Creates the files for its output, in place of earlier ones.
+    ///
+    /// # Errors
+    /// One can't be created, or what has its name is no regular file, such as a link or a device, which stays as it is.
+    pub fn create_output(&self) -> io::Result<()> {
+        let create = |path| unless_other(path).and_then(|()| File::create(path)).map(drop);
+        self.output.iter().flatten().try_for_each(|path| create(path))
+    }
 }
 
 /// A program that runs, or has ended by itself.
@@ -118,16 +129,22 @@ fn spawn(call: &ProgramCall) -> io::Result<Child> {
     let mut command = Command::new(&call.path);
     command.args(&call.arguments).stdin(Stdio::null());
     if let Some([out, errors]) = &call.output {
-        command.stdout(created(out)?).stderr(created(errors)?);
+        command.stdout(added_to(out)?).stderr(added_to(errors)?);
     }
     command.spawn()
 }
 
-/// A file in place of an earlier one; what a link leads to, or a device, stays as it is.
-fn created(path: &Path) -> io::Result<File> {
+/// A file that others may write to as well, each behind what is there.
+fn added_to(path: &Path) -> io::Result<File> {
+    unless_other(path)?;
+    OpenOptions::new().append(true).create(true).open(path)
+}
+
+/// What a link leads to, or a device, stays as it is.
+fn unless_other(path: &Path) -> io::Result<()> {
     if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let why = format!("{} exists and is no regular file", path.display());
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
     }
-    File::create(path)
+    Ok(())
 }

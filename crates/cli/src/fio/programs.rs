@@ -1,6 +1,6 @@
 //! Programs that jobs run (`ioengine=exec`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,12 +20,15 @@ pub(super) struct Programs {
     running: Arc<Mutex<BTreeMap<u32, RunningProgram>>>,
     /// Of phases with a delay, what starts the program after it.
     delayed: BTreeMap<u32, Later>,
+    /// Jobs whose programs have files for their output: those of clones add to them.
+    redirected: BTreeSet<String>,
 }
 
 impl Programs {
     /// Of the threads that `thread_of` finds for phases.
     pub(super) fn new(control: Control, thread_of: ThreadOf) -> Programs {
-        Programs { control, thread_of, running: Arc::default(), delayed: BTreeMap::new() }
+        let (running, delayed, redirected) = (Arc::default(), BTreeMap::new(), BTreeSet::new());
+        Programs { control, thread_of, running, delayed, redirected }
     }
 
     /// A phase is released: its work begins at that instant, or has begun.
@@ -36,6 +39,17 @@ impl Programs {
         let timed = matches!(&thread.task, JobTask::Io(task) if task.stop.runtime.is_some());
         let (control, running) = (self.control.clone(), self.running.clone());
         let (call, name) = (call(&thread, program), program.path.display().to_string());
+        let failed = {
+            let control = control.clone();
+            move |error: std::io::Error| {
+                control.fail_phase(phase, format!("cannot run {name}: {error}; check program="))
+            }
+        };
+        if self.redirected.insert(thread.name.clone())
+            && let Err(error) = call.create_output()
+        {
+            return failed(error);
+        }
         let begin = move || {
             let ending = control.clone();
             let ended = move || {
@@ -45,9 +59,7 @@ impl Programs {
             };
             match RunningProgram::start(&call, ended) {
                 Ok(program) => drop(locked(&running).insert(phase, program)),
-                Err(error) => {
-                    control.fail_phase(phase, format!("cannot run {name}: {error}; check program="));
-                }
+                Err(error) => failed(error),
             }
         };
         let delay = release.at_unix.saturating_sub(unix_now());
