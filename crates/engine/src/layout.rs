@@ -268,14 +268,14 @@ pub(crate) struct Removal {
 }
 
 impl Removal {
-    /// Regular files, as they are now, and those that take their place.
+    /// The regular ones of these files, as they are now, and those that take their place.
     pub(crate) fn of<'a>(
-        files: impl Iterator<Item = (&'a Path, &'a File)>,
+        files: impl Iterator<Item = (&'a Path, io::Result<Metadata>)>,
         renewed: &Renewed,
     ) -> io::Result<Removal> {
         let mut removal = Removal { files: Vec::new(), renewed: renewed.clone() };
-        for (path, file) in files {
-            let metadata = file.metadata()?;
+        for (path, metadata) in files {
+            let metadata = metadata?;
             if metadata.is_file() {
                 removal.files.push((path.to_owned(), identity_of(&metadata)));
             }

@@ -342,9 +342,11 @@ fn open_files(
     let mut layout = Layout::new(task, &target, admitted, control)?;
     target.files.iter().try_for_each(|named| layout.prepare(named))?;
     let undo = layout.finish();
-    if task.stop.full && reads_data(task) {
-        leave_out_empty(&mut target, task.largest());
-    }
+    let empty = if task.stop.full && reads_data(task) {
+        leave_out_empty(&mut target, task.largest())
+    } else {
+        Vec::new()
+    };
     let given: Arc<[PathBuf]> = target.files.iter().map(|named| absolute(&named.path)).collect();
     let mut files = Vec::with_capacity(target.files.len());
     for index in 0..target.files.len() {
@@ -357,8 +359,10 @@ fn open_files(
         admitted.expect(renewed.clone());
     }
     let removal = if target.remove {
-        let paths = given.iter().map(PathBuf::as_path);
-        let removal = Removal::of(paths.zip(files.iter().map(|file| &**file)), &renewed);
+        empty.iter().try_for_each(|path| admitted.admit(path, target.overwrite))?;
+        let used = given.iter().zip(&files).map(|(path, file)| (path.as_path(), file.metadata()));
+        let empty = empty.iter().map(|path| (path.as_path(), fs::metadata(path)));
+        let removal = Removal::of(used.chain(empty), &renewed);
         Some(Arc::new(removal.map_err(|source| failed("examine", &target.files[0].path, source))?))
     } else {
         None
@@ -373,14 +377,14 @@ fn open_files(
     Ok(Targets { given, renewed, _removal: removal, ..Targets::inherited(task, files, base) })
 }
 
-/// Leaves out the last ones of several files, as far as there was no space for an operation in them.
-fn leave_out_empty(target: &mut FilesTarget, min: Bytes) {
+/// Leaves out the last ones of several files, as far as there was no space for an operation in them; returns their names.
+fn leave_out_empty(target: &mut FilesTarget, min: Bytes) -> Vec<PathBuf> {
     let holds = |named: &NamedFile| {
         let end = named.offset.0.saturating_add(min.0);
         fs::metadata(&named.path).is_ok_and(|found| !found.is_file() || found.len() >= end)
     };
     let kept = target.files.iter().rposition(holds).map_or(1, |last| last + 1);
-    target.files.truncate(kept);
+    target.files.split_off(kept.min(target.files.len())).iter().map(|named| absolute(&named.path)).collect()
 }
 
 /// Opens a file named by the user, and returns its actual span.
@@ -508,4 +512,35 @@ fn span_within(path: &Path, whole: u64, offset: Bytes, size: Bytes) -> Result<By
     let rest = whole.checked_sub(offset.0).filter(|rest| *rest > 0 && size.0 <= *rest);
     let whole_rest = rest.map(|rest| if size.0 == 0 { Bytes(rest) } else { size });
     whole_rest.ok_or_else(|| EngineError::Span { path: path.to_owned(), whole: Bytes(whole), offset, size })
+}
+
+/// Whether the page cache is dropped when a worker starts over. As with fio, an order that may repeat blocks has no rounds: its cache
+/// is dropped once, before the phase.
+pub(crate) fn drops_each_round(task: &FileTask) -> bool {
+    let rounds = matches!(task.access, Order::Sequential | Order::Covering | Order::Backwards);
+    // Verification of a round drops it as well; that of a backlog doesn't.
+    let verified = task.verify.as_ref().is_some_and(|verify| verify.passes > 1);
+    task.cache.invalidate && !task.direct && rounds && !verified && task.backend.moves_data()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolite_model::Verify;
+
+    #[test]
+    fn each_round_drops_the_cache_unless_its_verification_does() {
+        let mut task = FileTask { access: Order::Sequential, ..FileTask::default() };
+        task.cache.invalidate = true;
+        let with = |passes, backlog| {
+            let verify = Some(Verify { passes, backlog, ..Verify::default() });
+            drops_each_round(&FileTask { verify, ..task.clone() })
+        };
+        assert_eq!(
+            [with(0, 0), with(1, 0), with(0, 8), with(2, 0), with(2, 8)],
+            [true, true, true, false, false]
+        );
+        assert!(!drops_each_round(&FileTask { direct: true, ..task.clone() }));
+        assert!(!drops_each_round(&FileTask { access: Order::Random, ..task.clone() }));
+    }
 }

@@ -173,6 +173,15 @@ fn mixes_fill_a_device() {
     let ([_, writes, trims], found, error) = run(ours, &["--rw=trimwrite", "--size=8m"]);
     assert_eq!((found, error), (4 << 20, 0));
     assert!(trims >= writes && writes == 64, "{trims} {writes}");
+    // Files for which there was no space are removed with the others.
+    fs::remove_file(small.join("file")).unwrap();
+    let directory = format!("--directory={}", small.display());
+    let several =
+        ["--name=y", &directory, "--rw=randrw", "--bs=64k", "--size=16m", "--nrfiles=4", "--fill_device=1"];
+    for (unlink, left) in [("--unlink=1", 0), ("--unlink=0", 4)] {
+        done(ours(&place, &[&several[..], &[unlink]].concat()));
+        assert_eq!(entries(&small).len(), left, "{unlink}");
+    }
 }
 
 /// A job that has a file open keeps what it holds, though another job removes it between its loops; what is left is that job's, and of
