@@ -43,5 +43,5 @@ pub use processes::{WORKER_COMMAND, serve_worker};
 pub use run::{run_file_task, run_file_task_on, run_zoned_file_task_on};
 pub use set::{Measured, make_ready, run_set, validate_task};
 pub use turns::{released_together, validate_order};
-pub use verify::SavedState;
+pub use verify::{SavedState, checksum_speed};
 pub use zoned::ZoneDevice;

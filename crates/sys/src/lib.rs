@@ -5,6 +5,7 @@ pub mod ata;
 pub mod board;
 pub mod buffer;
 pub mod clock;
+pub mod clock_test;
 pub mod control_group;
 pub mod descriptors;
 pub mod device;

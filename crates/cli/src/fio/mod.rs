@@ -7,19 +7,19 @@ mod debug;
 mod environment;
 mod idle;
 mod links;
+mod merged;
 mod output;
 mod overwrite;
 mod programs;
 mod run;
+mod self_tests;
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
 use iolite_fio::language::command_line::{self, Action};
 use iolite_fio::language::job_file::{self, Document};
-use iolite_fio::language::options::trace::Merged;
 use iolite_fio::language::plan::{self, Plan};
 use iolite_fio::language::{Invocation, Thread, help, print};
 use iolite_fio::output::inflate::inflate;
@@ -90,6 +90,8 @@ fn answer(arguments: &[String]) -> anyhow::Result<Outcome> {
         }
         Action::DebugHelp => format!("{}\n", command_line::DEBUG_AREAS.join("\n")),
         Action::InflateLog(path) => inflate(path)?,
+        Action::ChecksumTest(checksums) => return self_tests::checksums(checksums),
+        Action::ClockTest => return self_tests::clock(),
         Action::LatencyLog => return Err(UsageError::new(LATENCY_LOG).into()),
     };
     crate::output::print_data(&text)?;
@@ -116,8 +118,8 @@ fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
     if invocation.parse_only {
         return Ok(Outcome::Done);
     }
-    plan.merged.iter().try_for_each(write_merged)?;
     if invocation.merge_only {
+        merged::write(&plan.merged)?;
         return Ok(Outcome::Done);
     }
     if plan.threads.is_empty() {
@@ -126,22 +128,6 @@ fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
         return Err(UsageError::new(message).into());
     }
     run::run(invocation, plan)
-}
-
-/// Writes a merged trace, in place of an earlier one.
-fn write_merged(merged: &Merged) -> Result<(), UsageError> {
-    let Merged { path, contents } = merged;
-    let failed = |why: &dyn std::fmt::Display| {
-        UsageError::new(format!(
-            "merge_blktrace_file: cannot write {}: {why}; check the path",
-            path.display()
-        ))
-    };
-    // A device that is named by mistake is not overwritten.
-    if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(failed(&"it exists and is no regular file"));
-    }
-    fs::write(path, contents).map_err(|error| failed(&error))
 }
 
 /// Reads the job files of a command line.

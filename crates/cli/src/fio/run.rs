@@ -25,6 +25,7 @@ use super::debug;
 use super::environment::{self, Shell};
 use super::idle::IdleProfiler;
 use super::links;
+use super::merged;
 use super::output::Outputs;
 use super::programs::Programs;
 use super::{Outcome, overwrite};
@@ -36,7 +37,7 @@ use crate::{output, setup, signals, writes};
 /// # Errors
 /// Nothing could be begun, or the results can't be printed. What goes wrong with a job is part of its results.
 pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome> {
-    let Plan { mut threads, global_settings, .. } = plan;
+    let Plan { mut threads, global_settings, merged: merged_traces } = plan;
     // First of all: until there is a handler, the signal ends the program.
     let asked = signals::status_flag()?;
     debug::refuse_unknown(invocation)?;
@@ -65,8 +66,9 @@ pub(super) fn run(invocation: &Invocation, plan: Plan) -> anyhow::Result<Outcome
     session.events().listen(Box::new(Programs::new(control.clone(), thread_of(&listeners.watchers))));
     let operations = debug::Operations::of(invocation, thread_of(&listeners.watchers));
     operations.into_iter().for_each(|lines| session.events().listen(Box::new(lines)));
-    // Nothing can keep the jobs from beginning any more: a command that is refused leaves the links.
+    // Nothing can keep the jobs from beginning any more: a command that is refused leaves the links, and writes no trace.
     links::replace(&threads)?;
+    merged::write(&merged_traces)?;
     let job = FioJob::new(threads, listeners.watchers.clone(), Some(status));
     let results = perform(session, job, &control, &listeners)?;
     outputs.results(&results)?;

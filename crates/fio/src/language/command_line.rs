@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use iolite_model::{Bytes, Nanos};
+use iolite_model::{Bytes, FioChecksum, Nanos};
 
 use super::error::quoted;
 use super::job_file::{Section, Setting};
@@ -100,6 +100,10 @@ pub enum Action {
     DebugHelp,
     /// The text of a compressed log.
     InflateLog(PathBuf),
+    /// The speed of these checksums, with their names.
+    ChecksumTest(Vec<(&'static str, FioChecksum)>),
+    /// Whether all CPUs read the same time.
+    ClockTest,
     /// `--latency-log`, which there is no more.
     LatencyLog,
 }

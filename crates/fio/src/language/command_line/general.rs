@@ -1,6 +1,6 @@
 //! The options that are about the run as a whole rather than about a job.
 
-use iolite_model::{Bytes, Nanos};
+use iolite_model::{Bytes, FioChecksum, Nanos};
 
 use super::{Action, Eta, Formats, IdleProfile, Invocation, OutputFormat};
 use crate::language::error::{OptionError, Result};
@@ -28,6 +28,24 @@ pub const DEBUG_AREAS: &[&str] = &[
     "helperthread",
     "zbd",
     "all",
+];
+
+/// Checksums of `--crctest`, in fio's order.
+const CHECKSUMS: [(&str, FioChecksum); 14] = [
+    ("md5", FioChecksum::Md5),
+    ("crc64", FioChecksum::Crc64),
+    ("crc32", FioChecksum::Crc32),
+    ("crc32c", FioChecksum::Crc32c),
+    ("crc16", FioChecksum::Crc16),
+    ("crc7", FioChecksum::Crc7),
+    ("sha1", FioChecksum::Sha1),
+    ("sha256", FioChecksum::Sha256),
+    ("sha512", FioChecksum::Sha512),
+    ("xxhash", FioChecksum::Xxhash),
+    ("sha3-224", FioChecksum::Sha3_224),
+    ("sha3-256", FioChecksum::Sha3_256),
+    ("sha3-384", FioChecksum::Sha3_384),
+    ("sha3-512", FioChecksum::Sha3_512),
 ];
 
 /// The least `--eta-interval`.
@@ -91,7 +109,7 @@ pub(super) const OPTIONS: &[General] = &[
         put(&mut to.output, needed(text)?.into())
     }),
     flag("bandwidth-log", "Log the bandwidth of all jobs together", |to, _| set(&mut to.bandwidth_log)),
-    with("latency-log", "NAME", "Not supported: it is deprecated", |to, _| act(to, Action::LatencyLog)),
+    with("latency-log", "NAME", "Deprecated: refused, as by fio", |to, _| act(to, Action::LatencyLog)),
     flag("minimal", "Short for --output-format=terse", |to, _| {
         to.formats = Formats(vec![OutputFormat::Terse]);
         Ok(())
@@ -107,18 +125,13 @@ pub(super) const OPTIONS: &[General] = &[
     }),
     flag("version", "Print the version", |to, _| act(to, Action::Version)).short("v"),
     flag("help", "Print the command line options", |to, _| act(to, Action::Help)).short("h"),
-    flag("cpuclock-test", "Not supported", |_, _| {
-        Err(OptionError::not_built(
-            "testing the CPU's clock is",
-            "each result of ours says what reading the clock costs",
-        ))
-    }),
-    perhaps("crctest", "NAME", "Not supported", |_, _| {
-        Err(OptionError::not_built(
-            "testing the speed of checksums is",
-            "run a job with `verify` on `ioengine=null`",
-        ))
-    }),
+    flag("cpuclock-test", "Test whether all CPUs read the same time", |to, _| act(to, Action::ClockTest)),
+    perhaps(
+        "crctest",
+        "NAME[,NAME...]",
+        "Test how fast the checksums of verify are: all, or these (not murmur3, jhash and fnv)",
+        |to, text| act(to, Action::ChecksumTest(checksums(text)?)),
+    ),
     perhaps("cmdhelp", "OPTION", "Describe a job option; `all` describes all", |to, text| {
         act(to, Action::CommandHelp(given(text)))
     }),
@@ -283,6 +296,16 @@ fn formats(to: &mut Invocation, text: &str) -> Result {
     }
     to.formats = formats;
     Ok(())
+}
+
+/// Checksums by their names; all of them for an empty text.
+fn checksums(text: &str) -> Result<Vec<(&'static str, FioChecksum)>> {
+    if text.is_empty() {
+        return Ok(CHECKSUMS.to_vec());
+    }
+    let names = || CHECKSUMS.iter().map(|(name, _)| *name);
+    let find = |name: &str| CHECKSUMS.iter().find(|(known, _)| *known == name).copied();
+    text.split(',').map(|name| find(name).ok_or_else(|| OptionError::unknown_word(name, names()))).collect()
 }
 
 fn add_format(formats: &mut Formats, format: OutputFormat) {

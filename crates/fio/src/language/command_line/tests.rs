@@ -102,7 +102,9 @@ fn what_is_wrong_is_reported_with_its_argument() {
         ("--debug=dance", "argument 1: `--debug`: `dance` is none of process"),
         ("--client=host", "argument 1: `--client`: running jobs on other hosts"),
         ("--server", "argument 1: `--server`: running jobs on other hosts"),
-        ("--crctest", "argument 1: `--crctest`: testing the speed of checksums is not supported"),
+        ("--crctest=md6", "argument 1: `--crctest`: `md6` is none of md5"),
+        ("--crctest=md5,", "argument 1: `--crctest`: `` is none of md5"),
+        ("--cpuclock-test=1", "argument 1: `--cpuclock-test` takes no value"),
     ] {
         let problem = parse(&words(text)).unwrap_err().to_string();
         assert!(problem.starts_with(expected), "{text}: {problem}");
