@@ -30,7 +30,7 @@ mod zoned;
 
 pub use admit::{NamedDevice, Overwriting, contents};
 pub use backend::{
-    Backend, Busy, Completions, Fallocate, FileSpan, Files, IoOp, Libaio, Mmap, Null, Op, Returned, Splice,
+    Backend, Busy, Completions, Fallocate, FileSpan, Files, IoOp, Libaio, Mmap, MoveExtents, Null, Op, Returned, Splice,
     Submission, Sync, Threads, Truncate, Uring, Vectored,
 };
 pub use discard::remove_created;

@@ -14,8 +14,8 @@ use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGrou
 use iolite_workload::{Arrivals, Filler, OpStream, Priorities, Share};
 
 use crate::backend::{
-    Backend, Busy, Fallocate, Files, InParts, Libaio, Locking, Mmap, Null, PartStart, Seek, Serializing,
-    Splice, Sync, Threads, Truncate, Uring, Vectored,
+    Backend, Busy, Fallocate, Files, InParts, Libaio, Locking, Mmap, MoveExtents, Null, PartStart, Seek,
+    Serializing, Splice, Sync, Threads, Truncate, Uring, Vectored,
 };
 use crate::error::EngineError;
 use crate::flow::{FlowGroup, FlowSeat};
@@ -376,6 +376,10 @@ impl Phase {
             BackendKind::Splice => then.with(Splice::new(files, block)?),
             BackendKind::Fallocate => then.with(Fallocate::new(files)?),
             BackendKind::Truncate => then.with(Truncate::new(files)?),
+            BackendKind::MoveExtents => {
+                let (donor, each_time) = self.targets.donor().ok_or(io::ErrorKind::NotFound)?;
+                then.with(MoveExtents::new(files, donor, each_time)?)
+            }
             BackendKind::Threads => then.with(Threads::new(files, depth, block)?),
         })
     }

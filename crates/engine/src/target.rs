@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iolite_model::{
-    Access as Order, Advice, BackendKind, Bytes, ExistingTarget, FileTarget, FileTask, FilesTarget, LayOut,
-    Lifetime, Mix, NamedFile, OpenSync, Target,
+    Access as Order, Advice, BackendKind, Bytes, Donor, ExistingTarget, FileTarget, FileTask, FilesTarget,
+    LayOut, Lifetime, Mix, NamedFile, OpenSync, Overwrite, Target,
 };
 use iolite_sys::file::{self, Access, Durability};
 use iolite_sys::{device, page_cache, spread};
@@ -34,6 +34,8 @@ pub(crate) struct Targets {
     given: Arc<[PathBuf]>,
     /// What the worker has created in place of `files`.
     renewed: Renewed,
+    /// What blocks are exchanged with, and whether it has them for each operation only.
+    donor: Option<(Arc<File>, bool)>,
     /// What is removed when nothing of the phase is left to do.
     _removal: Option<Arc<Removal>>,
 }
@@ -177,6 +179,11 @@ impl Targets {
             Some(files) => files.spans().to_vec(),
             None => self.files.iter().flat_map(Files::spans).cloned().collect(),
         }
+    }
+
+    /// What blocks are exchanged with, and whether it has them for each operation only.
+    pub(crate) fn donor(&self) -> Option<(Arc<File>, bool)> {
+        self.donor.clone()
     }
 
     /// The smallest offset of operations, in bytes.
@@ -372,9 +379,20 @@ fn open_files(
         // What is there already stays before what is appended.
         base = files.first().and_then(|file| file.metadata().ok()).map_or(0, |metadata| metadata.len());
     }
+    let donor = target.donor.as_ref().map(|donor| open_donor(donor, admitted)).transpose()?;
     undo.keep();
     task.target = Target::Files(target);
-    Ok(Targets { given, renewed, _removal: removal, ..Targets::inherited(task, files, base) })
+    Ok(Targets { given, renewed, donor, _removal: removal, ..Targets::inherited(task, files, base) })
+}
+
+/// Opens the file that blocks are exchanged with, or creates it.
+fn open_donor(donor: &Donor, admitted: &mut Admitted) -> Result<(Arc<File>, bool), EngineError> {
+    let file = if donor.path.exists() {
+        admitted.open(&donor.path, Overwrite::Anything, Access { write: true, ..Access::default() })?.0
+    } else {
+        admitted.make(&donor.path)?
+    };
+    Ok((Arc::new(file), donor.each_time))
 }
 
 /// Leaves out the last ones of several files, as far as there was no space for an operation in them; returns their names.

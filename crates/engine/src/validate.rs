@@ -272,7 +272,7 @@ fn validate_backend(task: &FileTask) -> Result<(), EngineError> {
     };
     match task.backend {
         BackendKind::Busy(options) => validate_busy(task, options),
-        BackendKind::Splice | BackendKind::Fallocate | BackendKind::Truncate
+        BackendKind::Splice | BackendKind::Fallocate | BackendKind::Truncate | BackendKind::MoveExtents
             if task.access == Access::Append =>
         {
             refuse("its back end does not support appends: use sync, or another order")
@@ -282,6 +282,12 @@ fn validate_backend(task: &FileTask) -> Result<(), EngineError> {
         }
         BackendKind::Truncate if task.mix != Mix::Write => {
             refuse("the back end truncate supports writes only")
+        }
+        BackendKind::MoveExtents if task.mix != Mix::Write || task.placement.processes => {
+            refuse("the back end move-extents supports writes only, in threads")
+        }
+        BackendKind::MoveExtents if !matches!(&task.target, Target::Files(files) if files.donor.is_some()) => {
+            refuse("the back end move-extents needs a `donor` to exchange blocks with: name one")
         }
         BackendKind::Mmap if task.direct => {
             refuse("the back end mmap does not support direct I/O: use another back end, or no direct I/O")

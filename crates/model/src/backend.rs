@@ -27,6 +27,8 @@ pub enum BackendKind {
     Fallocate,
     /// ftruncate(2) to each write's offset.
     Truncate,
+    /// Each write exchanges the blocks there with those of another file (ext4's `EXT4_IOC_MOVE_EXT`); what both hold stays.
+    MoveExtents,
     /// No I/O: each operation uses CPU time.
     Busy(BusyOptions),
     /// A pool of threads doing pread and pwrite, one for each outstanding operation.
@@ -137,13 +139,17 @@ impl BackendKind {
             BackendKind::Splice => "splice",
             BackendKind::Fallocate => "fallocate",
             BackendKind::Truncate => "truncate",
+            BackendKind::MoveExtents => "move-extents",
             BackendKind::Busy(_) => "busy",
         }
     }
 
     /// Whether its operations move data.
     pub fn moves_data(self) -> bool {
-        !matches!(self, BackendKind::Fallocate | BackendKind::Truncate | BackendKind::Busy(_))
+        !matches!(
+            self,
+            BackendKind::Fallocate | BackendKind::Truncate | BackendKind::MoveExtents | BackendKind::Busy(_)
+        )
     }
 
     /// Whether it has one outstanding operation per thread at most.
@@ -157,6 +163,7 @@ impl BackendKind {
                 | BackendKind::Splice
                 | BackendKind::Fallocate
                 | BackendKind::Truncate
+                | BackendKind::MoveExtents
                 | BackendKind::Busy(_)
         )
     }

@@ -112,8 +112,8 @@ pub use study::{
 };
 pub use sweep::{JudgedStep, SweepEnd, SweepTerms};
 pub use target::{
-    ExistingTarget, FileLock, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite, Reserve,
-    Target,
+    Donor, ExistingTarget, FileLock, FileOrder, FileTarget, FilesTarget, LayOut, NamedFile, Overwrite,
+    Reserve, Target,
 };
 pub use task::{
     Advice, Batch, FileTask, Flow, MemoryPolicy, Mix, OpenSync, PageCache, Placement, RangeSync, Start,

@@ -114,6 +114,20 @@ pub struct FilesTarget {
     /// removed only if `overwrite` allows writing to them.
     #[serde(default)]
     pub remove: bool,
+    /// What the back end `move-extents` exchanges blocks with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub donor: Option<Donor>,
+}
+
+/// A file whose blocks are exchanged with those of others, on the same file system. It is created if it does not exist, and kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Donor {
+    /// Where.
+    pub path: PathBuf,
+    /// Its blocks are reserved for each operation and given back after it, rather than all of them before the first.
+    #[serde(default)]
+    pub each_time: bool,
 }
 
 // The signature is serde's.
@@ -226,6 +240,7 @@ impl FilesTarget {
             lay_out: LayOut::default(),
             reserve: Reserve::default(),
             remove: false,
+            donor: None,
         }
     }
 

@@ -233,3 +233,43 @@ fn a_law_of_files_leaves_nothing_of_the_size_undone() {
         assert_eq!(document(&output)["jobs"][0]["read"]["total_ios"], 7);
     }
 }
+
+/// The blocks of a file become those of another one; what it holds stays.
+#[test]
+fn blocks_are_exchanged_with_those_of_another_file() {
+    let place = TestDirectory::new();
+    let contents: Vec<u8> = (0..1 << 20).map(|at: u32| (at >> 8) as u8).collect();
+    let refused =
+        ours(&place, &["--name=x", "--ioengine=e4defrag", "--rw=write", "--size=1m"]).output().unwrap();
+    assert!(stderr(&refused).contains("donorname"), "{}", stderr(&refused));
+    for inplace in ["--inplace=0", "--inplace=1"] {
+        let mut left = Vec::new();
+        for program in programs() {
+            let job =
+                ["--name=x", "--filename=f", "--size=1m", "--bs=32k", "--rw=write", "--ioengine=e4defrag"];
+            let more = ["--donorname=d", inplace, "--output-format=json"];
+            let mut command = program(&place, &[&job[..], &more].concat());
+            let directory = command.get_current_dir().unwrap().to_owned();
+            let _ = fs::remove_file(directory.join("d"));
+            let file = fs::File::create(directory.join("f")).unwrap();
+            std::io::Write::write_all(&mut &file, &contents).unwrap();
+            file.sync_all().unwrap();
+            let before = iolite_sys::extents::placed(&file, 1 << 20).map(|placed| placed.start);
+            let output = command.output().unwrap();
+            if left.is_empty() && output.status.code() != Some(0) && stderr(&output).contains("not supported")
+            {
+                return skip(&format!("this file system exchanges no blocks: {}", stderr(&output)))
+                    .unwrap_or(());
+            }
+            assert_eq!(output.status.code(), Some(0), "{command:?}: {}", stderr(&output));
+            let jobs = &document(&output)["jobs"][0];
+            assert!(fs::read(directory.join("f")).unwrap() == contents, "{command:?}");
+            let after = iolite_sys::extents::placed(&file, 1 << 20).map(|placed| placed.start);
+            assert_ne!(after.unwrap(), before.unwrap(), "{command:?}");
+            let donor = fs::metadata(directory.join("d")).map(|found| found.len()).ok();
+            left.push((jobs["write"]["total_ios"].clone(), jobs["write"]["io_bytes"].clone(), donor));
+        }
+        assert_eq!(left[0].0, 32);
+        assert!(left.iter().all(|other| *other == left[0]), "{inplace}: {left:?}");
+    }
+}

@@ -238,7 +238,6 @@ const REASONS: &[(&[&str], &str)] = &[
         "PMDK is no longer developed. `mmap` on a file system mounted with DAX uses the same memory.",
     ),
     (&["libcufile"], "it needs a GPU and the libraries of its vendor."),
-    (&["e4defrag"], "it moves the extents of a file instead of reading or writing it."),
     (
         &["external"],
         "it runs code that iolite does not know, so that nothing can be said about what was measured.",

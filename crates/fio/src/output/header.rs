@@ -156,6 +156,7 @@ fn engine(backend: BackendKind) -> &'static str {
         BackendKind::Vectored(_) => "pvsync2",
         BackendKind::Fallocate => "falloc",
         BackendKind::Truncate => "ftruncate",
+        BackendKind::MoveExtents => "e4defrag",
         BackendKind::Busy(_) => "cpuio",
         BackendKind::Threads => "posixaio",
         other => other.name(),

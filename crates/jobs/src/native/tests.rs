@@ -104,6 +104,7 @@ fn target() -> impl Strategy<Value = Target> {
                     overwrite,
                     lay_out,
                     reserve,
+                    donor: remove.then(|| Donor { path: "donor".into(), each_time: open > 7 }),
                     remove,
                 })
             });

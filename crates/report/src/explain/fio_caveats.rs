@@ -6,8 +6,20 @@ use super::caveat::{Caveat, Subject};
 use super::tree::{Figure, Unit};
 
 /// Engines that have at most one operation in flight.
-const SYNCHRONOUS: [&str; 11] =
-    ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "null", "ftruncate", "falloc", "cpuio"];
+const SYNCHRONOUS: [&str; 12] = [
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "mmap",
+    "splice",
+    "null",
+    "ftruncate",
+    "falloc",
+    "e4defrag",
+    "cpuio",
+];
 
 /// fio's histograms end here: longer times are reported as this.
 const CLIPPED_NS: f64 = 17.0e9;

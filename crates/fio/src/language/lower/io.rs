@@ -1,8 +1,10 @@
 //! Block I/O.
 
+use std::path::Path;
+
 use iolite_model::{
-    Access, BackendKind, Bytes, FileOrder, FileTask, FilesTarget, IoFlags, JobTask, Mix, NamedFile, Nanos,
-    Overwrite, Regions, Start, Target,
+    Access, BackendKind, Bytes, Donor, FileOrder, FileTask, FilesTarget, IoFlags, JobTask, Mix, NamedFile,
+    Nanos, Overwrite, Regions, Start, Target,
 };
 
 use crate::language::error::{OptionError, Result};
@@ -116,6 +118,11 @@ fn backend(spec: &Spec, mix: Mix) -> Result<BackendKind> {
         BackendKind::Vectored(flags) if spec.io.atomic && spec.engine.name == "pvsync2" => {
             Ok(BackendKind::Vectored(IoFlags { atomic: mix.writes(), ..flags }))
         }
+        BackendKind::MoveExtents if mix != Mix::Write => Err(OptionError::refused(
+            "ioengine=e4defrag does something for writes only",
+            "use rw=write or randwrite",
+        )
+        .at("rw")),
         BackendKind::Truncate if mix != Mix::Write => Err(OptionError::refused(
             "ioengine=ftruncate does something for writes only",
             "use rw=write or randwrite",
@@ -127,8 +134,8 @@ fn backend(spec: &Spec, mix: Mix) -> Result<BackendKind> {
 
 /// Whether direct I/O means anything for it.
 fn bypasses(backend: BackendKind) -> bool {
-    !matches!(backend, BackendKind::Mmap | BackendKind::Fallocate | BackendKind::Truncate)
-        && !is_nothing(backend)
+    use BackendKind::{Fallocate, Mmap, MoveExtents, Truncate};
+    !matches!(backend, Mmap | Fallocate | Truncate | MoveExtents) && !is_nothing(backend)
 }
 
 /// Whether it works on no file at all.
@@ -160,8 +167,17 @@ fn target(spec: &Spec, backend: BackendKind, mix: Mix, files: Vec<NamedFile>) ->
         lay_out: lay_out(spec, mix, &files),
         reserve: reserve(spec, backend, mix),
         remove: spec.files.remove,
+        donor: donor(spec, backend, &files),
         files,
     }))
+}
+
+/// What blocks are exchanged with: a file in the job's directory.
+fn donor(spec: &Spec, backend: BackendKind, files: &[NamedFile]) -> Option<Donor> {
+    let name = spec.engine.donor.as_ref().filter(|_| backend == BackendKind::MoveExtents)?;
+    let own = files.first().filter(|_| !spec.files.directories.is_empty());
+    let directory = own.and_then(|named| named.path.parent()).unwrap_or(Path::new(""));
+    Some(Donor { path: directory.join(name), each_time: spec.engine.donates_each_time })
 }
 
 /// Which of several files comes next. As in fio, offsets that may come again never end, so that the first of the files is never done.

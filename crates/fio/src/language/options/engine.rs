@@ -1,8 +1,11 @@
 //! Engines and engine options.
 
+mod defrag;
 mod elsewhere;
 mod exec;
 mod priority;
+
+use std::path::PathBuf;
 
 use iolite_model::{BackendKind, BusyOptions, BusyWork, IoFlags, MetadataOperation, Nanos, RingOptions};
 
@@ -51,6 +54,10 @@ pub struct Engine {
     pub exit_on_io_done: bool,
     /// `thp`: the mapping of mmap is of huge pages.
     pub huge_mapping: bool,
+    /// `donorname`: the file that e4defrag exchanges blocks with.
+    pub donor: Option<PathBuf>,
+    /// `inplace`: it has blocks for each operation only.
+    pub donates_each_time: bool,
     /// I/O priorities of operations.
     pub priorities: Priorities,
     /// What ioengine=exec runs.
@@ -110,6 +117,7 @@ pub const ENGINES: &[Known] = &[
     io("exec", "runs a program"),
     io("falloc", "fallocate"),
     io("ftruncate", "ftruncate to the offset of each write"),
+    io("e4defrag", "exchanges the blocks of each write with those of another file (EXT4_IOC_MOVE_EXT)"),
     names("filecreate", MetadataOperation::Create, "makes files"),
     names("filestat", MetadataOperation::Stat, "reads the attributes of files"),
     names("fileopen", MetadataOperation::Open, "opens files and closes them"),
@@ -124,7 +132,6 @@ pub const ENGINES: &[Known] = &[
     none("libblkio", "block devices by libblkio", "use io_uring on the block device"),
     none("SPDK", "NVMe by SPDK", "use io_uring on the block device"),
     none("mtd", "flash memory", "use psync on /dev/mtdblockN"),
-    none("e4defrag", "moves extents of ext4", "use psync, or measure e4defrag(8) itself"),
     none("net", "network connections", "use iperf3 for networks"),
     none("netsplice", "network connections by splice", "use iperf3 for networks"),
     none("rdma", "RDMA", "use perftest (ib_write_bw) for RDMA"),
@@ -208,6 +215,14 @@ impl Engine {
             "null" => BackendKind::Null,
             "falloc" => BackendKind::Fallocate,
             "ftruncate" => BackendKind::Truncate,
+            "e4defrag" if self.donor.is_none() => {
+                return Err(OptionError::refused(
+                    "ioengine=e4defrag needs a file to exchange blocks with",
+                    "name one on the same file system",
+                )
+                .at("donorname"));
+            }
+            "e4defrag" => BackendKind::MoveExtents,
             // The program runs beside the task, which waits.
             "exec" => {
                 BackendKind::Busy(BusyOptions { percent: 0, chunk: self.cpu_chunk, work: self.cpu_work })
@@ -329,4 +344,6 @@ pub const OPTIONS: &[Opt] = &[
     exec::OPTIONS[1],
     exec::OPTIONS[2],
     exec::OPTIONS[3],
+    defrag::OPTIONS[0],
+    defrag::OPTIONS[1],
 ];

@@ -171,6 +171,8 @@ pub(crate) fn reserve(spec: &Spec, backend: BackendKind, mix: Mix) -> Reserve {
         BackendKind::Fallocate if mix.reads() => Reserve::Truncate,
         // These are about a file that is not there yet.
         BackendKind::Fallocate | BackendKind::Truncate => Reserve::None,
+        // Blocks that are exchanged have to be there.
+        BackendKind::MoveExtents => Reserve::Allocate,
         // A mapping needs a file that has its size.
         BackendKind::Mmap if matches!(spec.files.reserve, Reserve::KeepSize | Reserve::None) => {
             Reserve::Truncate

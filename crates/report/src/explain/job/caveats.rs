@@ -78,7 +78,11 @@ fn is_real(task: &FileTask) -> bool {
     !matches!(task.target, Target::Null { .. })
         && !matches!(
             task.backend,
-            BackendKind::Null | BackendKind::Fallocate | BackendKind::Truncate | BackendKind::Busy(_)
+            BackendKind::Null
+                | BackendKind::Fallocate
+                | BackendKind::Truncate
+                | BackendKind::MoveExtents
+                | BackendKind::Busy(_)
         )
 }
 

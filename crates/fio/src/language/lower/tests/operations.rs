@@ -238,6 +238,7 @@ fn engines_are_back_ends() {
         (&[("ioengine", "null")], BackendKind::Null),
         (&[("ioengine", "falloc")], BackendKind::Fallocate),
         (&[("ioengine", "ftruncate"), ("rw", "write")], BackendKind::Truncate),
+        (&[("ioengine", "e4defrag"), ("rw", "write"), ("donorname", "d")], BackendKind::MoveExtents),
         (
             &[("ioengine", "cpuio"), ("cpuload", "50"), ("cpuchunks", "1000"), ("runtime", "1")],
             BackendKind::Busy(BusyOptions { percent: 50, chunk: Nanos::MILLISECOND, work: BusyWork::Spin }),

@@ -45,10 +45,6 @@ const fn librpma(name: &'static str, form: Form, help: &'static str) -> Opt {
     ])
 }
 
-const fn defrag(name: &'static str, form: Form, help: &'static str) -> Opt {
-    missing(name, form, help, "moving extents is not supported: measure e4defrag(8) itself").of(&["e4defrag"])
-}
-
 const fn ceph(name: &'static str, form: Form, help: &'static str) -> Opt {
     missing(
         name,
@@ -125,8 +121,6 @@ pub const OPTIONS: &[Opt] = &[
     librpma("serverip", Form::Text, "Address of the server."),
     librpma("direct_write_to_pmem", Form::Flag, "Writes reach persistent memory."),
     librpma("busy_wait_polling", Form::Flag, "Polls for completions."),
-    defrag("donorname", Form::Text, "Donor file, which provides the extents."),
-    defrag("inplace", WHOLE, "When the space of the donor file is allocated."),
     ceph("clustername", Form::Text, "Cluster."),
     ceph("rbdname", Form::Text, "Block device."),
     ceph("clientname", Form::Text, "User."),
