@@ -52,9 +52,6 @@ impl Came {
 /// Prefix of the logs that hold the offsets.
 const LOG: &str = "offsets";
 
-/// Prefix of logs whose names alone are compared.
-const OTHER_LOG: &str = "log_";
-
 fn came(program: Program, directory: &Path, configuration: &Configuration) -> Came {
     let mut arguments = vec!["--output-format=json".to_owned()];
     if configuration.file {
@@ -78,11 +75,6 @@ fn came(program: Program, directory: &Path, configuration: &Configuration) -> Ca
             if name.contains("_clat") {
                 order.extend(fs::read_to_string(&path).unwrap().lines().map(place_of));
             }
-            continue;
-        }
-        if name.starts_with(OTHER_LOG) {
-            // Their lines are measured times.
-            files.insert(name, 0);
             continue;
         }
         if configuration.writes_known_data() {
@@ -136,14 +128,6 @@ fn differ_as_known(known: Known, ours: &Came, theirs: &Came) -> bool {
                 && names
                 && same_order
                 && ours.files != theirs.files
-        }
-        // Of both, all of each file is done, and its size is within the range.
-        Known::Drawn => {
-            let whole = |came: &Came| {
-                came.code == Some(0)
-                    && came.files.values().all(|length| (16 << 10..=64 << 10).contains(length))
-            };
-            whole(ours) && whole(theirs) && names && ours.keys == theirs.keys
         }
         Known::JoinedOnce => {
             (ours.code, &ours.files, &ours.contents) == (theirs.code, &theirs.files, &theirs.contents)

@@ -13,9 +13,9 @@ const READINGS: usize = 50_000;
 /// What comparing the readings of all processors has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agreement {
-    /// The processors that this process may run on, which were compared.
-    pub cpus: Vec<usize>,
-    /// Readings in all.
+    /// The processors that this process may run on, which were compared: their numbers, and the first reading of each.
+    pub cpus: Vec<(usize, u64)>,
+    /// Readings of each processor.
     pub readings: usize,
     /// Readings that are before the one that was made before them.
     pub backwards: usize,
@@ -32,7 +32,7 @@ pub fn compare(clock: Clock) -> io::Result<Agreement> {
     let cpus = placement::cpus()?;
     let group =
         Group { clock, turn: AtomicU64::new(0), ready: AtomicUsize::new(0), stop: AtomicBool::new(false) };
-    let mut readings = thread::scope(|scope| {
+    let of_each = thread::scope(|scope| {
         let start = |cpu: &usize| {
             let (group, cpu, all) = (&group, *cpu, cpus.len());
             thread::Builder::new().spawn_scoped(scope, move || group.read(cpu, all))
@@ -41,14 +41,12 @@ pub fn compare(clock: Clock) -> io::Result<Agreement> {
         if started.iter().any(Result::is_err) {
             group.stop.store(true, Ordering::Relaxed);
         }
-        let mut readings = Vec::with_capacity(READINGS * cpus.len());
-        for thread in started {
-            let read =
-                thread?.join().map_err(|_| io::Error::other("a thread that reads the clock panicked"))?;
-            readings.extend(read?);
-        }
-        Ok::<_, io::Error>(readings)
+        let panicked = |_| io::Error::other("a thread that reads the clock panicked");
+        started.into_iter().map(|thread| thread?.join().map_err(panicked)?).collect::<io::Result<Vec<_>>>()
     })?;
+    let first = |readings: &Vec<(u64, u64)>| readings.first().map_or(0, |(_, time)| *time);
+    let cpus = cpus.into_iter().zip(&of_each).map(|(cpu, readings)| (cpu, first(readings))).collect();
+    let mut readings: Vec<(u64, u64)> = of_each.into_iter().flatten().collect();
     readings.sort_unstable();
     let times: Vec<u64> = readings.into_iter().map(|(_, time)| time).collect();
     Ok(Agreement::of(cpus, &times))
@@ -56,11 +54,12 @@ pub fn compare(clock: Clock) -> io::Result<Agreement> {
 
 impl Agreement {
     /// Of readings in the order in which they were made.
-    fn of(cpus: Vec<usize>, times: &[u64]) -> Agreement {
+    fn of(cpus: Vec<(usize, u64)>, times: &[u64]) -> Agreement {
         let steps = times.windows(2).filter_map(|pair| pair[0].checked_sub(pair[1]));
         let backwards: Vec<u64> = steps.filter(|step| *step > 0).collect();
         let largest = backwards.iter().copied().max().unwrap_or(0);
-        Agreement { cpus, readings: times.len(), backwards: backwards.len(), largest }
+        let readings = times.len() / cpus.len().max(1);
+        Agreement { cpus, readings, backwards: backwards.len(), largest }
     }
 }
 
@@ -92,7 +91,7 @@ impl Group {
             in_order();
             let time = self.clock.now();
             in_order();
-            // Nobody else has made the reading of this number meanwhile.
+            // No other thread took the reading of this number meanwhile.
             let mine = self.turn.compare_exchange(number, number + 1, Ordering::SeqCst, Ordering::Relaxed);
             if mine.is_ok() {
                 readings.push((number, time));
@@ -121,11 +120,11 @@ mod tests {
     #[test]
     fn steps_back_are_counted() {
         let of = |times: &[u64]| {
-            let Agreement { readings, backwards, largest, .. } = Agreement::of(vec![0, 1], times);
+            let Agreement { readings, backwards, largest, .. } = Agreement::of(vec![(0, 1), (1, 2)], times);
             (readings, backwards, largest)
         };
-        assert_eq!(of(&[1, 2, 2, 5]), (4, 0, 0));
-        assert_eq!(of(&[1, 9, 2, 5, 4]), (5, 2, 7));
+        assert_eq!(of(&[1, 2, 2, 5]), (2, 0, 0));
+        assert_eq!(of(&[1, 9, 2, 5, 4, 6]), (3, 2, 7));
         assert_eq!(of(&[]), (0, 0, 0));
     }
 
@@ -133,7 +132,8 @@ mod tests {
     #[test]
     fn the_systems_clock_agrees_with_itself() {
         let found = compare(Clock::monotonic()).unwrap();
-        assert_eq!(found.cpus, placement::cpus().unwrap());
-        assert_eq!((found.readings, found.backwards), (found.cpus.len() * READINGS, 0));
+        let cpus: Vec<usize> = found.cpus.iter().map(|(cpu, _)| *cpu).collect();
+        assert_eq!(cpus, placement::cpus().unwrap());
+        assert_eq!((found.readings, found.backwards), (READINGS, 0));
     }
 }

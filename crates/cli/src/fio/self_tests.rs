@@ -20,12 +20,9 @@ const TIME: Duration = Duration::from_millis(250);
 /// It can't be printed.
 pub(super) fn checksums(asked: &[(&'static str, FioChecksum)]) -> anyhow::Result<Outcome> {
     for (name, check) in asked {
-        let speed = checksum_speed(*check, TIME).context("it is no checksum")?;
-        output::print_data(&format!(
-            "{:<10}\t{:8.2} MiB/sec\n",
-            format!("{name}:"),
-            speed / f64::from(1 << 20)
-        ))?;
+        let speed = checksum_speed(*check, TIME).context("it is no checksum")? / f64::from(1 << 20);
+        let tabs = if name.len() < 7 { "\t\t" } else { "\t" };
+        output::print_data(&format!("{name}:{tabs}{speed:8.2} MiB/sec\n"))?;
     }
     Ok(Outcome::Done)
 }
@@ -36,16 +33,16 @@ pub(super) fn checksums(asked: &[(&'static str, FioChecksum)]) -> anyhow::Result
 /// It can't be compared, or not be printed.
 pub(super) fn clock() -> anyhow::Result<Outcome> {
     let clock = Clock::best();
-    output::print_data(&format!("cs: clock: {}\n", clock.name()))?;
+    let reliable = if clock.name() == "tsc" { "yes" } else { "no" };
     let found = clock_test::compare(clock).context("the CPUs' clocks cannot be compared")?;
-    output::print_data(&format!("cs: Testing {} CPUs\n", found.cpus.len()))?;
-    if found.backwards == 0 {
-        output::print_data(&format!("cs: {} readings\ncs: Pass!\n", found.readings))?;
-        return Ok(Outcome::Done);
+    let mut text = format!("cs: reliable_tsc: {reliable}\ncs: Testing {} CPUs\n", found.cpus.len());
+    for (cpu, first) in &found.cpus {
+        text += &format!("cs: cpu{cpu:3}: {} clocks seen, first {first}\n", found.readings);
     }
-    output::print_data(&format!(
-        "cs: {} of {} readings go back, by up to {} ns\ncs: Fail!\n",
-        found.backwards, found.readings, found.largest
-    ))?;
-    Ok(Outcome::Failed)
+    if found.backwards > 0 {
+        text += &format!("cs: {} readings go back, by up to {} ns\n", found.backwards, found.largest);
+    }
+    text += if found.backwards == 0 { "cs: Pass!\n" } else { "cs: Failed.\n" };
+    output::print_data(&text)?;
+    Ok(if found.backwards == 0 { Outcome::Done } else { Outcome::Failed })
 }

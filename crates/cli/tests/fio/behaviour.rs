@@ -54,6 +54,35 @@ fn idle_times_of_the_cpus_are_reported_in_fio_s_form() {
     );
 }
 
+/// Words of each line, without its numbers.
+fn words_of(text: &str) -> Vec<String> {
+    let word = |word: &&str| !word.starts_with(|first: char| first.is_ascii_digit()) || word.ends_with(':');
+    text.lines().map(|line| line.split_whitespace().filter(word).collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn checksums_and_clocks_are_tested_in_fio_s_form() {
+    let place = TestDirectory::new();
+    let crc = ["--crctest=crc7,md5,sha3-512"];
+    let found = printed(&done(ours(&place, &crc)));
+    assert_eq!(words_of(&found), ["md5: MiB/sec", "crc7: MiB/sec", "sha3-512: MiB/sec"]);
+    let speed = |line: &str| line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap();
+    assert!(found.lines().all(|line| speed(line) > 0.0), "{found}");
+    let clocks = printed(&done(ours(&place, &["--cpuclock-test"])));
+    let lines = |text: &str| {
+        let mut lines = words_of(text);
+        // How it is calibrated, and the order in which CPUs are ready, is for each program.
+        lines.retain(|line| line.starts_with("cs: "));
+        lines.sort();
+        lines
+    };
+    assert!(clocks.ends_with("cs: Pass!\n"), "{clocks}");
+    if fio_is_installed() {
+        assert_eq!(words_of(&found), words_of(&printed(&done(theirs(&place, &crc)))));
+        assert_eq!(lines(&clocks), lines(&printed(&done(theirs(&place, &["--cpuclock-test"])))));
+    }
+}
+
 #[test]
 fn debug_prints_operations_and_settings_as_fio_does() {
     let place = TestDirectory::new();

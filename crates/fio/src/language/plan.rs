@@ -1,6 +1,7 @@
 //! From sections to threads: defaults, clones, groups, and who waits for whom.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 
 use iolite_model::{FileLock, JobTask, LayOut, Overwrite, Target};
 
@@ -207,6 +208,12 @@ impl<'a> Planner<'a> {
         self.merged.extend(merged.filter(|merged| !self.merged.contains(merged)));
         let with_trace = replaying.map(|trace| Spec { trace, ..spec.clone() });
         let spec = with_trace.as_ref().unwrap_or(spec);
+        let appending = spec.extents.append.then(|| {
+            let mut appending = spec.clone();
+            appending.extents.before = self.ends();
+            appending
+        });
+        let spec = appending.as_ref().unwrap_or(spec);
         let settings = shown_settings(own);
         let size: usize = settings.iter().map(|(name, value)| name.len() + value.len()).sum();
         self.room(spec.job.numjobs, size).map_err(|error| at("numjobs").together(error))?;
@@ -231,6 +238,23 @@ impl<'a> Planner<'a> {
         self.jobs += 1;
         self.grouped += 1;
         Ok(())
+    }
+
+    /// Where the files of the jobs so far end when these have run.
+    fn ends(&self) -> BTreeMap<PathBuf, u64> {
+        let files = self.threads.iter().filter_map(|thread| match &thread.task {
+            JobTask::Io(task) => match &task.target {
+                Target::Files(target) => Some(&target.files),
+                _ => None,
+            },
+            JobTask::Metadata(_) => None,
+        });
+        let mut ends = BTreeMap::new();
+        for file in files.flatten() {
+            let end = ends.entry(file.path.clone()).or_default();
+            *end = file.offset.0.saturating_add(file.size.0).max(*end);
+        }
+        ends
     }
 
     /// A job can wait for one before it whose name is its alone.

@@ -95,7 +95,8 @@ const DIFFERENCES: &[(&str, &str)] = &[
         "The requested amount of I/O is always done.",
         "fio ends a mix of reads and writes with `io_size` or `loops` before or after its amount is done, and reads nothing from files of \
          `create_on_open`; several sizes at random offsets leave it gaps; of what `vsync` joins with `iodepth` above 1 it counts \
-         only a part of the bytes. Here all of the amount is done, and files that are \
+         only a part of the bytes. `zonemode=strided` at random offsets ends with the last zone, and `percentage_random` with `loops` or \
+         `io_size` beside its amount. Here all of the amount is done, and files that are \
          read are laid out, also where a job before has removed them; `mmap` syncs with blocks of every size, where fio wants 4 KiB.",
     ),
     (
@@ -114,7 +115,18 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ),
     (
         "Random offsets differ from fio's.",
-        "The same `randseed` gives the same offsets every time, but not fio's.",
+        "The same `randseed` gives the same offsets every time, but not fio's. So do sizes of files that are drawn (`filesize` with a \
+         range) and the lengths of files that random writes extend.",
+    ),
+    (
+        "Orders with gaps go on in the next loop.",
+        "With a number after `rw`, fio's asynchronous engines begin each loop at the start of the file, and its other engines go on \
+         where the loop before has ended. Here all engines go on.",
+    ),
+    (
+        "Some jobs that fio 3.33 cannot run do run.",
+        "fio 3.33 never ends with `random_distribution=normal` in files of a few blocks, and fails with `io_submit_mode=offload` in rings, \
+         and with `write_hint` and `direct=1` together on current kernels.",
     ),
     (
         "Batches are formed dynamically.",

@@ -50,6 +50,8 @@ pub struct Thread {
     pub rate_cycle: Nanos,
     /// Only make the files.
     pub create_only: bool,
+    /// The same, since each file is smaller than an operation: as fio, it is reported as a job that has run.
+    pub too_small: bool,
     /// Its files are read before, so that they are in the page cache.
     pub pre_read: bool,
     /// I/O scheduler that the devices beneath its files are switched to.

@@ -215,8 +215,8 @@ fn ends(mut members: Members, entry: &Entry<'_>) -> Members {
         members = members.with_int("total_err", total).with_int("first_error", number);
     }
     let (bound, window, percent) = target(first.thread.latency_target.as_ref());
-    // As in fio, a job that has not begun has no depth.
-    if entry.has_begun() {
+    // As in fio, a job that has not begun has no depth; one that finds nothing to do has one.
+    if entry.has_begun() || first.depth.is_some() {
         members = members
             .with_int("latency_depth", depth(first))
             .with_int("latency_target", bound.0)

@@ -18,9 +18,9 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// `None` where the span has not `length` blocks, or where that is 0.
+    /// `None` for no blocks. A run that is longer than the span goes on at its start.
     pub(super) fn new(blocks: u64, length: u64, generator: Xoshiro256PlusPlus) -> Option<Runs> {
-        (1..=blocks).contains(&length).then_some(Runs { blocks, length, left: 0, next: 0, generator })
+        (blocks > 0 && length > 0).then_some(Runs { blocks, length, left: 0, next: 0, generator })
     }
 
     /// The next block of the span.
@@ -60,8 +60,11 @@ mod tests {
     }
 
     #[test]
-    fn runs_longer_than_the_span_are_refused() {
+    fn runs_longer_than_the_span_begin_again_at_its_start() {
         let new = |blocks, length| Runs::new(blocks, length, generator(1, 0, Purpose::Offsets));
-        assert!(new(8, 9).is_none() && new(8, 0).is_none() && new(0, 0).is_none() && new(8, 8).is_some());
+        assert!(new(8, 0).is_none() && new(0, 0).is_none() && new(8, 8).is_some());
+        let mut runs = new(3, 7).unwrap();
+        let run: Vec<_> = (0..7).map(|_| runs.next_block()).collect();
+        assert!(run.windows(2).all(|pair| pair[1] == (pair[0] + 1) % 3), "{run:?}");
     }
 }

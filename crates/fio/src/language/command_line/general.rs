@@ -298,14 +298,17 @@ fn formats(to: &mut Invocation, text: &str) -> Result {
     Ok(())
 }
 
-/// Checksums by their names; all of them for an empty text.
+/// Checksums by their names, in fio's order; all of them for an empty text.
 fn checksums(text: &str) -> Result<Vec<(&'static str, FioChecksum)>> {
     if text.is_empty() {
         return Ok(CHECKSUMS.to_vec());
     }
-    let names = || CHECKSUMS.iter().map(|(name, _)| *name);
-    let find = |name: &str| CHECKSUMS.iter().find(|(known, _)| *known == name).copied();
-    text.split(',').map(|name| find(name).ok_or_else(|| OptionError::unknown_word(name, names()))).collect()
+    let asked: Vec<&str> = text.split(',').collect();
+    let is_known = |name: &&str| CHECKSUMS.iter().any(|(known, _)| known == name);
+    if let Some(unknown) = asked.iter().find(|name| !is_known(name)) {
+        return Err(OptionError::unknown_word(unknown, CHECKSUMS.map(|(name, _)| name)));
+    }
+    Ok(CHECKSUMS.into_iter().filter(|(name, _)| asked.contains(name)).collect())
 }
 
 fn add_format(formats: &mut Formats, format: OutputFormat) {

@@ -57,7 +57,8 @@ pub fn lower(spec: &Spec, place: ThreadIndex, settings: &[(String, String)]) -> 
     spec.trace.lower(spec, place, changes)?;
     spec.placement.lower(spec, place, changes)?;
     if let JobTask::Io(task) = &thread.task {
-        thread.create_only |= io::does_nothing(spec, task);
+        thread.too_small = !thread.create_only && io::does_nothing(spec, task);
+        thread.create_only |= thread.too_small;
     }
     if let JobTask::Metadata(task) = &thread.task {
         let block = spec.sizes.smallest(0).0.max(1);

@@ -1,5 +1,6 @@
 //! Extents: which part of each file is worked on, and how much is done.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ pub struct Extents {
     pub increment: Amount,
     /// Work begins at a file's end.
     pub append: bool,
+    /// Where files end when the job starts, as far as the jobs before it determine that.
+    pub before: BTreeMap<PathBuf, u64>,
     /// The most operations.
     pub operations: Option<u64>,
     /// `size`, `io_size`, `offset` and `offset_increment` as numbers of zones, where they are given so.
@@ -128,7 +131,8 @@ impl File {
                 part.div_ceil(align.max(1)).saturating_mul(align.max(1))
             }
         };
-        let end = if extents.append { self.length.unwrap_or(0) } else { 0 };
+        let before = extents.before.get(&self.path).copied();
+        let end = if extents.append { self.length.max(before).unwrap_or(0) } else { 0 };
         let offset = bytes(extents.offset);
         let apart = bytes(extents.increment).checked_mul(u64::from(place.clone));
         let offset = apart.and_then(|apart| offset.checked_add(apart)?.checked_add(end));
@@ -271,7 +275,15 @@ fn pass(task: &FileTask, file: &NamedFile) -> u64 {
             span
         }
         (Access::Sequential | Access::Covering, None) => span / block * block,
-        (Access::Random, None) => span,
+        (
+            Access::Random
+            | Access::Zipf { .. }
+            | Access::Pareto { .. }
+            | Access::Normal { .. }
+            | Access::Zoned(_)
+            | Access::HotSpots(_),
+            None,
+        ) => span,
         (Access::Precondition(what), None) => what.writes(span / block).saturating_mul(block),
         (_, None) => span / block * block,
     }

@@ -137,7 +137,8 @@ pub(crate) fn lay_out(spec: &Spec, mix: Mix, files: &[NamedFile]) -> LayOut {
     };
     match spec.files.overwrite && mix.writes() {
         _ if !spec.files.create => LayOut::Never,
-        _ if fills(spec) && !mix.reads() => LayOut::Grow,
+        // A mapping cannot extend a file.
+        _ if fills(spec) && !mix.reads() && spec.engine.name != "mmap" => LayOut::Grow,
         // What is large enough is left as it is.
         true if !files.iter().all(is_there) => LayOut::Always,
         _ => LayOut::Needed,
@@ -174,7 +175,10 @@ pub(crate) fn reserve(spec: &Spec, backend: BackendKind, mix: Mix) -> Reserve {
         // Blocks that are exchanged have to be there.
         BackendKind::MoveExtents => Reserve::Allocate,
         // A mapping needs a file that has its size.
-        BackendKind::Mmap if matches!(spec.files.reserve, Reserve::KeepSize | Reserve::None) => {
+        BackendKind::Mmap
+            if spec.files.create_on_open
+                || matches!(spec.files.reserve, Reserve::KeepSize | Reserve::None) =>
+        {
             Reserve::Truncate
         }
         _ if spec.files.create_on_open && !mix.reads() => Reserve::None,
