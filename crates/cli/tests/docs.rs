@@ -121,6 +121,7 @@ const JOB: [(&str, &[&str]); 13] = [
             "ExistingTarget",
             "FilesTarget",
             "NamedFile",
+            "Donor",
             "FileOrder",
             "FileLock",
             "LayOut",
