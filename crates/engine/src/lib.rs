@@ -30,8 +30,8 @@ mod zoned;
 
 pub use admit::{NamedDevice, Overwriting, contents};
 pub use backend::{
-    Backend, Busy, Completions, Fallocate, FileSpan, Files, IoOp, Libaio, Mmap, MoveExtents, Null, Op, Returned, Splice,
-    Submission, Sync, Threads, Truncate, Uring, Vectored,
+    Backend, Busy, Completions, Fallocate, FileSpan, Files, IoOp, Libaio, Mmap, MoveExtents, Null, Op,
+    Returned, Splice, Submission, Sync, Threads, Truncate, Uring, Vectored,
 };
 pub use discard::remove_created;
 pub use error::EngineError;
