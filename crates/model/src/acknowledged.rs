@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::concluded::Conclusion;
 use crate::parse::ParseError;
 use crate::units::{Bytes, Nanos};
 
@@ -96,10 +95,6 @@ pub struct Plan {
     pub place: String,
 }
 
-impl Conclusion for Plan {
-    const KIND: &'static str = "durability-plan";
-}
-
 /// What became of a run that was ended by its user or a limit, not by a crash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
@@ -110,10 +105,6 @@ pub struct Totals {
     pub elapsed: Nanos,
     /// Why it ended before its time, where a limit was met.
     pub limit: Option<String>,
-}
-
-impl Conclusion for Totals {
-    const KIND: &'static str = "durability-totals";
 }
 
 /// How an acknowledged write is missing.
@@ -182,8 +173,4 @@ pub struct Findings {
     /// Writes in progress at the crash that are there in part, in the place of an older, acknowledged one: no broken promise, but
     /// the storage does not write blocks of this size in one piece.
     pub torn_in_progress: u64,
-}
-
-impl Conclusion for Findings {
-    const KIND: &'static str = "durability";
 }

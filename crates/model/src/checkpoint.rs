@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::concluded::Conclusion;
 use crate::units::{Bytes, Nanos};
 
 /// Share of the measured time that may be outside whole cycles.
@@ -54,10 +53,6 @@ pub struct CheckpointCycles {
     pub due: CheckpointDue,
     /// Share of the largest checkpoint age when the measured time began, and when it ended (InnoDB).
     pub age: Option<[f64; 2]>,
-}
-
-impl Conclusion for CheckpointCycles {
-    const KIND: &'static str = "checkpoint-cycles";
 }
 
 impl CheckpointCycles {

@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::concluded::Conclusion;
 use crate::units::Bytes;
 
 /// What a run of the disk performance tests was asked for. Tests that were not asked for are `None`.
@@ -17,10 +16,6 @@ pub struct ClassicTerms {
     pub iozone: Option<IozoneTerms>,
     /// The page cache is left as it is before phases that read, as the originals leave it.
     pub keep_cache: bool,
-}
-
-impl Conclusion for ClassicTerms {
-    const KIND: &'static str = "classic-terms";
 }
 
 /// Sizes of the dd test.

@@ -27,6 +27,16 @@ pub trait Conclusion: Serialize + DeserializeOwned {
     const KIND: &'static str;
 }
 
+/// Declares kinds of conclusions, `"name" => path::of::Type,` for each, where [`Conclusion`] is in scope.
+#[macro_export]
+macro_rules! conclusions {
+    ($($kind:literal => $type:ty,)*) => {
+        $(impl Conclusion for $type {
+            const KIND: &'static str = $kind;
+        })*
+    };
+}
+
 impl Concluded {
     /// A conclusion about the run.
     pub fn of<C: Conclusion>(conclusion: &C) -> Concluded {

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::concluded::Conclusion;
 use crate::units::Bytes;
 
 /// Settings of a host that databases depend on. What the kernel does not report is `None`.
@@ -45,10 +44,6 @@ pub struct Configuration {
     pub settings: HostSettings,
     /// What is worth changing for a database.
     pub notes: Vec<ConfigurationNote>,
-}
-
-impl Conclusion for Configuration {
-    const KIND: &'static str = "configuration";
 }
 
 /// A setting that costs a database performance or safety. Its text says what it is, why it matters, and what to do.

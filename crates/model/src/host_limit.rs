@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::concluded::Conclusion;
 use crate::units::Nanos;
 
 /// What the threads that generate load used of the host over a phase. Derived values are shares of time (0 to 1).
@@ -42,10 +41,6 @@ pub enum HostLimit {
     RunQueue(f64),
     /// The hypervisor took this share of the CPUs' time.
     Steal(f64),
-}
-
-impl Conclusion for GeneratorUse {
-    const KIND: &'static str = "generator";
 }
 
 impl GeneratorUse {

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::concluded::Conclusion;
 use crate::record::RunId;
 use crate::units::{Bytes, Nanos};
 
@@ -110,14 +109,6 @@ pub struct IometerComparisonPoint {
     pub operations_per_second: f64,
     /// Bytes per second.
     pub bytes_per_second: f64,
-}
-
-impl Conclusion for IometerComparison {
-    const KIND: &'static str = "iometer-comparison";
-}
-
-impl Conclusion for IometerTerms {
-    const KIND: &'static str = "iometer-terms";
 }
 
 impl IometerTerms {

@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::concluded::Conclusion;
 use crate::task::FileTask;
 use crate::units::{Iops, Nanos, Quantile};
 
@@ -157,14 +156,6 @@ impl fmt::Display for Load {
     }
 }
 
-impl Conclusion for Try {
-    const KIND: &'static str = "latency-try";
-}
-
-impl Conclusion for LatencyAnswer {
-    const KIND: &'static str = "latency-answer";
-}
-
 /// What was asked for: the target, and the task that is searched on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyTerms {
@@ -172,8 +163,4 @@ pub struct LatencyTerms {
     pub task: FileTask,
     /// The target.
     pub target: LatencyTarget,
-}
-
-impl Conclusion for LatencyTerms {
-    const KIND: &'static str = "latency-terms";
 }

@@ -11,6 +11,7 @@ mod cache;
 mod checkpoint;
 mod classic;
 mod concluded;
+mod conclusions;
 mod configuration;
 mod database;
 pub mod errno;

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::concluded::Conclusion;
 use crate::units::Nanos;
 
 /// Which database was observed, and when nothing could be read of it.
@@ -27,8 +26,4 @@ pub struct ObservationGap {
     pub what: String,
     /// Why, and what helps.
     pub why: String,
-}
-
-impl Conclusion for ObservedDatabase {
-    const KIND: &'static str = "observed-database";
 }

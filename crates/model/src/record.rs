@@ -6,8 +6,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::concluded::Conclusion;
-
 use crate::cache::Cache;
 use crate::fault::{ErrorTally, Stuck};
 use crate::kind::OpKind;
@@ -258,10 +256,6 @@ pub struct Usage {
     /// Longest time that one worker was ready to run but waited for a CPU.
     #[serde(default)]
     pub longest_run_delay: Nanos,
-}
-
-impl Conclusion for Usage {
-    const KIND: &'static str = "usage";
 }
 
 impl Usage {

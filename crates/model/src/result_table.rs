@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::concluded::{Conclusion, real};
+use crate::concluded::real;
 
 /// A table of results. It is printed, stored and drawn as it is, so that a suite that concludes with tables needs no output of its
 /// own.
@@ -18,10 +18,6 @@ pub struct ResultTable {
     pub legend: String,
     /// What the figures say together, one sentence each.
     pub findings: Vec<String>,
-}
-
-impl Conclusion for ResultTable {
-    const KIND: &'static str = "table";
 }
 
 /// A column of a [`ResultTable`].

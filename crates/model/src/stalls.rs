@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::concluded::Conclusion;
 use crate::kind::OpKind;
 use crate::units::Nanos;
 
@@ -146,10 +145,6 @@ pub struct StallsFound {
     pub devices: Vec<BlockLatency>,
     /// Events of the trace that were lost.
     pub lost_events: u64,
-}
-
-impl Conclusion for StallsFound {
-    const KIND: &'static str = "stalls";
 }
 
 impl BlockRequest {

@@ -371,14 +371,6 @@ pub struct StudySetting {
     pub original: Bytes,
 }
 
-impl Conclusion for StudySetting {
-    const KIND: &'static str = "study-setting";
-}
-
-impl Conclusion for StudyFinding {
-    const KIND: &'static str = "study-finding";
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::arrival::Stop;
-use crate::concluded::Conclusion;
 use crate::kind::OpKind;
 use crate::phase_task::{Layer, PhaseTask, task_fields};
 use crate::units::{Iops, Nanos};
@@ -85,10 +84,6 @@ pub struct TprocCDatabase {
     pub settings: Vec<(String, String)>,
 }
 
-impl Conclusion for TprocCDatabase {
-    const KIND: &'static str = "tproc-c-database";
-}
-
 /// The counters of a TPROC-C database at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TprocCCounts {
@@ -125,10 +120,6 @@ pub struct TprocCCounted {
     pub lock_timeouts: u64,
     /// Deliveries that found a district without an order to deliver.
     pub skipped_deliveries: u64,
-}
-
-impl Conclusion for TprocCCounted {
-    const KIND: &'static str = "tproc-c-counted";
 }
 
 impl TprocCCounted {
@@ -201,10 +192,6 @@ impl TprocCChecked {
     pub fn is_consistent(&self) -> bool {
         self.conditions.iter().all(|condition| condition.violations.is_empty())
     }
-}
-
-impl Conclusion for TprocCChecked {
-    const KIND: &'static str = "tproc-c-checked";
 }
 
 /// What was checked, and where it does not hold.

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::concluded::Conclusion;
 use crate::units::Nanos;
 
 /// What samples of a database's active sessions have shown, of a phase or of a time without any.
@@ -85,10 +84,6 @@ pub struct HotPage {
     pub rows_in_page: Option<u64>,
     /// What would reduce the waits.
     pub advice: Option<String>,
-}
-
-impl Conclusion for WaitsFound {
-    const KIND: &'static str = "waits";
 }
 
 impl WaitsFound {

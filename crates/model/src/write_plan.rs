@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::concluded::Conclusion;
 use crate::units::{Bytes, Nanos};
 
 /// What a run will write, and for how long it runs.
@@ -31,10 +30,6 @@ pub struct DriveWear {
     pub used_percent: u8,
     /// Bytes that hosts have written in its life.
     pub written: Bytes,
-}
-
-impl Conclusion for WritePlan {
-    const KIND: &'static str = "write-plan";
 }
 
 impl WritePlan {

@@ -1,6 +1,6 @@
 //! What is kept of each operation beyond counts and histograms, where a task asks for it.
 
-use iolite_model::{Conclusion, OpKind};
+use iolite_model::OpKind;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
@@ -42,10 +42,6 @@ pub struct PriorityTimes {
     /// Sums of the completion times and of the service times in nanoseconds, exact; 0 where they were not recorded.
     #[serde(default)]
     pub sums: [u64; 2],
-}
-
-impl Conclusion for Detail {
-    const KIND: &'static str = "detail";
 }
 
 /// Two times of the same operations.

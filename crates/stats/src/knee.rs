@@ -6,7 +6,6 @@ mod search;
 
 use std::collections::BTreeMap;
 
-use iolite_model::Conclusion;
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -93,10 +92,6 @@ pub struct KneeFound {
     pub phases: Vec<u32>,
     /// The knee.
     pub knee: Knee,
-}
-
-impl Conclusion for KneeFound {
-    const KIND: &'static str = "knee";
 }
 
 /// A usable point: one per concurrency.

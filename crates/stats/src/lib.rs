@@ -9,6 +9,7 @@ mod buckets;
 mod cap;
 mod change;
 mod collector;
+mod conclusions;
 mod counts;
 mod coverage;
 mod detail;

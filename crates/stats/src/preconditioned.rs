@@ -1,6 +1,5 @@
 //! What came of the random writes before a measurement.
 
-use iolite_model::Conclusion;
 use serde::{Deserialize, Serialize};
 
 /// What came of the rounds of random writes that a thorough check begins with.
@@ -16,8 +15,4 @@ pub struct Preconditioned {
     /// Largest distance of one of them from their mean, in percent of it.
     #[serde(with = "iolite_model::real")]
     pub deviation_percent: f64,
-}
-
-impl Conclusion for Preconditioned {
-    const KIND: &'static str = "preconditioned";
 }

@@ -1,6 +1,6 @@
 //! How certain the rates and means of a phase are, as it is recorded.
 
-use iolite_model::{Conclusion, OpKind};
+use iolite_model::OpKind;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
@@ -27,10 +27,6 @@ pub struct KindBounds {
     pub mean_low: Option<f64>,
     /// Upper end of the mean response time, in nanoseconds.
     pub mean_high: Option<f64>,
-}
-
-impl Conclusion for RateBounds {
-    const KIND: &'static str = "rate-bounds";
 }
 
 impl RateBounds {

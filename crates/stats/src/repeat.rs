@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolite_model::{
-    Bytes, Cache, Conclusion, Ending, ErrorTally, JudgedStep, Nanos, OpKind, PerKind, PhaseEnd, SweepEnd,
-    SweepTerms,
+    Bytes, Cache, Ending, ErrorTally, JudgedStep, Nanos, OpKind, PerKind, PhaseEnd, SweepEnd, SweepTerms,
 };
 use serde::{Deserialize, Serialize};
 
@@ -84,10 +83,6 @@ pub struct SweepConcluded {
     pub knee: Option<Knee>,
     /// The step that response times were judged at.
     pub judged: Option<JudgedStep>,
-}
-
-impl Conclusion for SweepConcluded {
-    const KIND: &'static str = "sweep";
 }
 
 /// What counts as an operation on a database: reads of blocks and sets of subscripts. A commit is part of its sets.

@@ -1,6 +1,6 @@
 //! How certain the rates of TPROC-C are that the database's counters give.
 
-use iolite_model::{Conclusion, OpKind, TprocCCounted};
+use iolite_model::{OpKind, TprocCCounted};
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Direction, Estimate};
@@ -21,10 +21,6 @@ pub struct TprocCRates {
     pub nopm: Estimate,
     /// Commits and rollbacks per minute; `None` where the server counts none.
     pub tpm: Option<Estimate>,
-}
-
-impl Conclusion for TprocCRates {
-    const KIND: &'static str = "tproc-c-rates";
 }
 
 impl TprocCRates {

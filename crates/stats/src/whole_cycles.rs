@@ -1,6 +1,6 @@
 //! NOPM of whole cycles of checkpoints.
 
-use iolite_model::{CheckpointCycles, Conclusion, Nanos, OpKind};
+use iolite_model::{CheckpointCycles, Nanos, OpKind};
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Direction, Estimate};
@@ -16,10 +16,6 @@ pub struct WholeCycles {
     pub nopm: Estimate,
     /// New-Orders per minute of each.
     pub each: Vec<f64>,
-}
-
-impl Conclusion for WholeCycles {
-    const KIND: &'static str = "whole-cycles";
 }
 
 impl WholeCycles {

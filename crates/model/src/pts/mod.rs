@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::concluded::Conclusion;
 use crate::record::RunId;
 use crate::units::{Bytes, Nanos};
 
@@ -113,14 +112,6 @@ pub struct PtsResumed {
     pub idle: Nanos,
 }
 
-impl Conclusion for PtsResumed {
-    const KIND: &'static str = "pts-resumed";
-}
-
-impl Conclusion for PtsTerms {
-    const KIND: &'static str = "pts-terms";
-}
-
 /// A purge that was done by a command of the device and not by a phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PtsPurged {
@@ -130,10 +121,6 @@ pub struct PtsPurged {
     pub purge: PtsPurge,
     /// Time that it took.
     pub took: Nanos,
-}
-
-impl Conclusion for PtsPurged {
-    const KIND: &'static str = "pts-purged";
 }
 
 /// The device's write cache, as it was before the run and during it.
@@ -147,10 +134,6 @@ pub struct PtsWriteCache {
     pub before: bool,
     /// Whether it was on during the run.
     pub during: bool,
-}
-
-impl Conclusion for PtsWriteCache {
-    const KIND: &'static str = "pts-write-cache";
 }
 
 impl PtsTerms {

@@ -1,6 +1,6 @@
 //! The changes within a phase, as they are recorded.
 
-use iolite_model::{Conclusion, OpKind};
+use iolite_model::OpKind;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, changes};
@@ -15,10 +15,6 @@ pub struct PhaseChanges {
     pub operation: OpKind,
     /// The changes: level shifts by time, stalls by time, then periodicity. Never empty.
     pub changes: Vec<Change>,
-}
-
-impl Conclusion for PhaseChanges {
-    const KIND: &'static str = "changes";
 }
 
 impl PhaseChanges {
