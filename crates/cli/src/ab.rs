@@ -10,14 +10,15 @@ use iolite_report::ab::AbReport;
 use iolite_results::ab::AbTerms;
 use iolite_results::comparison::{DEFAULT_DETECT, Figure};
 use iolite_results::{Run, RunRequest};
-use iolite_session::{Renewing, ending};
+use iolite_session::Renewing;
 use iolite_suites::Ab;
 
+use crate::conduct::conduct;
 use crate::exit::{Exit, UsageError};
 use crate::job::{self, Loaded};
 use crate::shared_args::OutputArgs;
 use crate::writes::WriteArgs;
-use crate::{exit, output, run as jobs, setup, signals};
+use crate::{exit, run as jobs, setup, signals};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -107,10 +108,7 @@ pub(crate) fn run(args: AbArgs) -> anyhow::Result<Exit> {
         seed: args.seed.unwrap_or_else(|| session.run().info.started_unix.0),
     };
     session.conclude(Concluded::of(&RunRequest::new("ab", "")));
-    let failure = session.drive(&mut Ab::new(&a, &b, terms, Path::exists), &mut Renewing).err();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.view.quiet);
+    let run = conduct(session, &mut Ab::new(&a, &b, terms, Path::exists), &mut Renewing, &args.output)?;
     Ok(exit_of(&run))
 }
 

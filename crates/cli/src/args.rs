@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use iolite_report::plot::PlotKind;
 
@@ -12,7 +11,7 @@ use crate::check::CheckArgs;
 use crate::classic::ClassicArgs;
 use crate::database::DbArgs;
 use crate::durability::DurabilityArgs;
-use crate::exit::{self, UsageError};
+use crate::exit;
 use crate::explain::ExplainArgs;
 use crate::iometer::IometerArgs;
 use crate::layers::LayersArgs;
@@ -23,6 +22,7 @@ use crate::reference::args::{CompletionsArgs, ManArgs};
 use crate::results::ResultsArgs;
 use crate::run::{LatencyTargetArgs, RunArgs};
 use crate::serve::ServeArgs;
+use crate::shared_args::{choice, number};
 use crate::study::StudyArgs;
 use crate::tproc_c::TprocCArgs;
 use crate::verify::VerifyArgs;
@@ -170,7 +170,7 @@ pub(crate) struct PlotArgs {
     pub(crate) runs: Vec<String>,
 
     /// Kind of chart
-    #[arg(long, value_parser = chart_kind(), default_value = PlotKind::Timeline.name())]
+    #[arg(long, value_parser = choice(PlotKind::ALL), default_value = PlotKind::Timeline.name())]
     pub(crate) kind: PlotKind,
 
     /// In a timeline of fio's logs, smooth each series by a moving average over this time
@@ -210,11 +210,8 @@ pub(crate) enum Show {
 }
 
 /// Seconds to smooth over.
-fn seconds(text: &str) -> Result<f64, UsageError> {
-    match text.trim_end_matches('s').parse() {
-        Ok(value) if f64::is_finite(value) && value > 0.0 => Ok(value),
-        _ => Err(UsageError::new("specify a number of seconds, for example 5")),
-    }
+fn seconds(text: &str) -> anyhow::Result<f64> {
+    number(text.trim_end_matches('s'), |_| true, "a number of seconds, for example 5")
 }
 
 const REPORT_EXAMPLES: &str = "\
@@ -241,16 +238,6 @@ pub(crate) struct ReportArgs {
     /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
     #[arg(long, value_name = "FILE")]
     pub(crate) results: Option<PathBuf>,
-}
-
-/// The charts by their names.
-fn chart_kind() -> impl TypedValueParser<Value = PlotKind> {
-    let values = PlotKind::ALL.map(|(_, name, help)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(values).map(|typed| {
-        // One of the names, or clap has refused it.
-        let kind = PlotKind::ALL.into_iter().find(|(_, name, _)| *name == typed);
-        kind.map_or(PlotKind::Timeline, |(kind, ..)| kind)
-    })
 }
 
 #[cfg(test)]

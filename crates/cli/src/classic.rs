@@ -6,13 +6,14 @@ use clap::{Parser, ValueEnum};
 use iolite_engine::Control;
 use iolite_model::{Bytes, ClassicTerms, Concluded, Ending, Filesystem, Host, Nanos, WritePlan};
 use iolite_results::{Run, RunRequest};
-use iolite_session::{Environment, Session, ending};
+use iolite_session::{Environment, Session};
 use iolite_suites::{Classic, ClassicPreparation, ClassicRequest, ClassicTest};
 
-use crate::exit::{self, Exit, UsageError};
+use crate::conduct::conduct;
+use crate::exit::{self, Exit, UsageError, refuse};
 use crate::shared_args::OutputArgs;
 use crate::writes::WriteArgs;
-use crate::{output, setup, signals};
+use crate::{setup, signals};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -104,10 +105,7 @@ pub(crate) fn run(args: ClassicArgs) -> anyhow::Result<Exit> {
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("classic", directory.display().to_string())));
     session.conclude(Concluded::of(&terms));
-    let failure = session.drive(&mut procedure, &mut Files).err();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.view.quiet);
+    let run = conduct(session, &mut procedure, &mut Files, &args.output)?;
     Ok(exit_of(&run))
 }
 
@@ -159,12 +157,11 @@ fn check_space(args: &ClassicArgs, terms: &ClassicTerms, filesystem: &Filesystem
              reading phases)"
         }
     };
-    let message = format!(
+    refuse!(
         "the test files take {needed} and {} has {} free: {remedy}",
         args.directory.display(),
         filesystem.free
     );
-    Err(UsageError::new(message))
 }
 
 fn exit_of(run: &Run) -> Exit {

@@ -11,13 +11,13 @@ use iolite_engine::Control;
 use iolite_model::acknowledged::{Findings, Method, Plan};
 use iolite_model::{Bytes, Concluded, Ending, Nanos, Storage, WritePlan};
 use iolite_oltp::ran::{self, Settings};
-use iolite_report::Format;
 use iolite_results::{Run, RunRequest};
-use iolite_session::{AcknowledgedRun, DatabaseStorage, DatabaseWrites, WitnessedRun, describe, ending};
+use iolite_session::{AcknowledgedRun, DatabaseStorage, DatabaseWrites, WitnessedRun, describe};
 use iolite_suites::{DurabilityCheck, SingleStep};
 
-use crate::exit::{self, Exit, UsageError};
-use crate::shared_args::{OutputArgs, ViewArgs};
+use crate::conduct::{conduct, printed};
+use crate::exit::{self, Exit, UsageError, refuse};
+use crate::shared_args::{OutputArgs, QuietOutputArgs};
 use crate::writes::{KeepFreeArgs, WriteArgs};
 use crate::{output, setup, signals};
 
@@ -145,13 +145,8 @@ struct CheckArgs {
     #[arg(long)]
     remove: bool,
 
-    /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
-    #[arg(long, value_name = "FILE")]
-    results: Option<PathBuf>,
-
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: QuietOutputArgs,
 }
 
 /// Does what is asked for.
@@ -201,8 +196,8 @@ fn acknowledge(args: RunArgs) -> anyhow::Result<Exit> {
     // What a commit writes only the database knows.
     let bytes = if url.is_some() { Bytes(u64::MAX) } else { args.max_write.unwrap_or(MAX_WRITE) };
     let output = &args.output;
-    let view = (&output.view, args.duration.unwrap_or_default());
-    let mut session = setup::begin_elsewhere(storage, output.results.clone(), view, &control)?;
+    let length = args.duration.unwrap_or_default();
+    let mut session = setup::begin(storage, None, output, length, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("durability-run", plan.place.clone())));
     if !output.view.quiet {
         output::note(
@@ -214,9 +209,7 @@ fn acknowledge(args: RunArgs) -> anyhow::Result<Exit> {
     let failure = session.drive(&mut SingleStep::new(()), &mut writes).err();
     // An interruption is its usual end.
     let ending = failure.map_or(Ending::Completed, |failure| Ending::Failed(describe(&failure)));
-    let run = session.end(ending);
-    output::run(&run, output.format())?;
-    output::failure(&run, output.view.quiet);
+    let run = printed(session.end(ending), output)?;
     if !output.view.quiet {
         let notes = if args.witness.starts_with("tcp://") { "NOTES" } else { &args.witness };
         let db = if writes.url.is_some() { " --db URL" } else { "" };
@@ -299,18 +292,14 @@ fn compare(args: CheckArgs) -> anyhow::Result<Exit> {
     let commits = known.plan.method == Method::Commit;
     let url = database(args.db.as_deref().filter(|_| commits))?;
     if commits && url.is_none() {
-        let message = format!("the notes are of commits to {place}: name it with --db URL");
-        return Err(UsageError::new(message).into());
+        refuse!("the notes are of commits to {place}: name it with --db URL");
     }
     let mut witnessed = WitnessedRun::open(known, url.as_ref()).map_err(refused)?;
-    let (storage, results) = (witnessed.storage()?, args.results.clone());
-    let mut session = setup::begin_elsewhere(storage, results, (&ViewArgs::QUIET, Nanos(0)), &control)?;
+    let output = args.output.output();
+    let mut session = setup::begin(witnessed.storage()?, None, &output, Nanos(0), &control)?;
     session.conclude(Concluded::of(&RunRequest::new("durability", place)));
-    let failure = session.drive(&mut DurabilityCheck::new(args.remove), &mut witnessed).err();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, if args.json { Format::Json } else { Format::Text })?;
-    output::failure(&run, true);
-    Ok(exit_of(&run))
+    let mut check = DurabilityCheck::new(args.remove);
+    Ok(exit_of(&conduct(session, &mut check, &mut witnessed, &output)?))
 }
 
 fn exit_of(run: &Run) -> Exit {

@@ -36,6 +36,14 @@ Exit codes:
     4  unfit; data read differs from data written
   130  interrupted; results measured so far are stored";
 
+/// Returns with a [`UsageError`] of a sentence, formatted as by `format!`, that says what is wrong and what to do.
+macro_rules! refuse {
+    ($($sentence:tt)*) => {
+        return Err($crate::exit::UsageError::new(format!($($sentence)*)).into())
+    };
+}
+pub(crate) use refuse;
+
 /// An error of the user's: the command line or what it points to.
 #[derive(Debug)]
 pub(crate) struct UsageError(Box<dyn Error + Send + Sync>);
@@ -84,6 +92,16 @@ pub(crate) fn of_run(run: &Run) -> Exit {
         (Some(Ending::Interrupted) | None, _) => Exit::Interrupted,
         (Some(Ending::Completed), Exit::Fit) if missed() => Exit::Marginal,
         (Some(Ending::Completed), operations) => operations,
+    }
+}
+
+/// The exit code of a run that is to reach a verdict; one that completed without is marginal.
+pub(crate) fn of_verdict(run: &Run) -> Exit {
+    match (&run.ending, &run.verdict) {
+        (Some(Ending::Failed(_)), _) => Exit::Failure,
+        (Some(Ending::Interrupted) | None, _) => Exit::Interrupted,
+        (Some(Ending::Completed), Some(verdict)) => verdict.fitness.into(),
+        (Some(Ending::Completed), None) => Exit::Marginal,
     }
 }
 

@@ -15,7 +15,7 @@ use iolite_results::{Run, RunRequest};
 use iolite_session::{Bare, ending};
 use iolite_suites::{Iometer, IometerAccess};
 
-use crate::exit::{self, Exit, UsageError};
+use crate::exit::{self, Exit, UsageError, refuse};
 use crate::shared_args::OutputArgs;
 use crate::writes::WriteArgs;
 use crate::{output, setup, signals};
@@ -271,13 +271,13 @@ impl Drop for CsvFile {
 fn checked(configuration: &Configuration) -> Result<Vec<IometerPoint>, UsageError> {
     let points = configuration.points().map_err(UsageError::new)?;
     if points.is_empty() {
-        let message = "no worker has an access specification assigned: there is nothing to run; assign one, or check that the file is \
-                       complete";
-        return Err(UsageError::new(message));
+        refuse!(
+            "no worker has an access specification assigned: there is nothing to run; assign one, or check that the file is \
+                       complete"
+        );
     }
     if points.iter().all(|point| point.spec.lines.is_empty()) {
-        let message = "all assigned access specifications are idle: assign one with operations";
-        return Err(UsageError::new(message));
+        refuse!("all assigned access specifications are idle: assign one with operations");
     }
     Ok(points)
 }
@@ -293,9 +293,7 @@ fn terms(
     let asked = place.size.or(configuration.size()).unwrap_or(DEFAULT);
     let size = asked.round_down(MIN.0.min(1 << 20));
     if size < MIN {
-        return Err(UsageError::new(format!(
-            "a test file of {asked} is too small: --size is at least {MIN}"
-        )));
+        refuse!("a test file of {asked} is too small: --size is at least {MIN}");
     }
     let in_file = Some(configuration.setup.run_time).filter(|time| time.0 > 0);
     let run_time = place.time.or(in_file).unwrap_or(RUN_TIME);
@@ -324,8 +322,7 @@ impl TestTarget {
                 1 => format!("the test file of {size} is larger than the free space"),
                 files => format!("the {files} test files of {size} take {space}, more than the free space"),
             };
-            let message = format!("{}: {what} ({free}): specify a smaller --size", directory.display());
-            return Err(UsageError::new(message).into());
+            refuse!("{}: {what} ({free}): specify a smaller --size", directory.display());
         }
         let unit = setup::direct_unit(&directory)?;
         Iometer::check(terms, unit.unwrap_or(Bytes(1)))

@@ -9,7 +9,7 @@ use iolite_jobs::Language;
 use iolite_jobs::native;
 use iolite_model::{Job, JobTask, Target};
 
-use crate::exit::UsageError;
+use crate::exit::{UsageError, refuse};
 use crate::fio::context;
 
 /// A job file is read up to this size: what is larger is no job file.
@@ -102,9 +102,7 @@ fn fio(text: &str, file: &str, purpose: Purpose) -> Result<Loaded, UsageError> {
     });
     let threads = plan.map_err(UsageError::new)?.threads;
     if threads.is_empty() {
-        return Err(UsageError::new(format!(
-            "{file} has no job: add a section with a name, such as [random-read]"
-        )));
+        refuse!("{file} has no job: add a section with a name, such as [random-read]");
     }
     let notes = notes(&threads, purpose)?;
     let mut tasks = Vec::with_capacity(threads.len());
@@ -168,11 +166,7 @@ pub(crate) fn makes_files(job: &Job) -> bool {
 /// What the user has named for the job to work on; files need not be there yet.
 pub(crate) fn targets(job: &Job) -> impl Iterator<Item = &Path> {
     job.tasks.iter().flat_map(|task| match task {
-        JobTask::Io(task) => match &task.target {
-            Target::Existing(existing) => vec![existing.path.as_path()],
-            Target::Files(files) => files.files.iter().map(|file| file.path.as_path()).collect(),
-            Target::Null { .. } | Target::File(_) => Vec::new(),
-        },
+        JobTask::Io(task) => task.target.named(),
         JobTask::Metadata(task) => task.named.iter().map(PathBuf::as_path).collect(),
     })
 }

@@ -11,11 +11,12 @@ use iolite_results::RunRequest;
 use iolite_session::{LayersDatabases, RanDatabase, Session, answered, ending};
 use iolite_suites::{Layers, LayersDatabase, LayersOptions};
 
-use crate::exit::{Exit, UsageError};
+use crate::conduct::{conduct, printed};
+use crate::exit::{Exit, UsageError, refuse};
 use crate::ran::refused;
 use crate::shared_args::OutputArgs;
 use crate::writes::WriteArgs;
-use crate::{exit, output, setup, signals};
+use crate::{exit, setup, signals};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -106,28 +107,19 @@ pub(crate) fn run(args: LayersArgs) -> anyhow::Result<Exit> {
     session.conclude(Concluded::of(&RunRequest::new("layers", "")));
     let names = options.databases.clone();
     let mut environment = LayersDatabases::new(names, databases);
-    let failure = match able(options, &mut session) {
-        Ok(options) => session.drive(&mut Layers::new(options), &mut environment).err(),
-        Err(error) => Some(error),
+    let run = match able(options, &mut session) {
+        Ok(options) => conduct(session, &mut Layers::new(options), &mut environment, &args.output)?,
+        Err(error) => printed(session.end(ending(Some(error), &control)), &args.output)?,
     };
-    let run = session.end(ending(failure, &control));
-    output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.view.quiet);
     Ok(exit::of_run(&run))
 }
 
 fn validate(args: &LayersArgs) -> Result<(), UsageError> {
     if args.size < SMALLEST {
-        return Err(UsageError::new(format!(
-            "--size {} is too small: specify at least {SMALLEST}",
-            args.size
-        )));
+        refuse!("--size {} is too small: specify at least {SMALLEST}", args.size);
     }
     if args.window < SHORTEST {
-        return Err(UsageError::new(format!(
-            "--window {} is too short: specify at least {SHORTEST}",
-            args.window
-        )));
+        refuse!("--window {} is too short: specify at least {SHORTEST}", args.window);
     }
     Ok(())
 }
@@ -154,13 +146,12 @@ fn beneath(device: &Path, storage: &Storage) -> anyhow::Result<PathBuf> {
         return Ok(resolved);
     }
     let there: Vec<_> = storage.devices.iter().map(|device| format!("/dev/{}", device.name)).collect();
-    let message = format!(
+    refuse!(
         "--device {}: {} is not on this device but on {}; specify a device below the directory",
         device.display(),
         storage.directory.display(),
         if there.is_empty() { "none".to_owned() } else { there.join(", ") },
     );
-    Err(UsageError::new(message).into())
 }
 
 /// The databases among the layers: an SQLite one where none is given. Two of the same engine are numbered.

@@ -13,7 +13,7 @@ use iolite_results::RunRequest;
 use iolite_session::{GaveUp, Observation, ServerObservation, Session, Setup, ending, patiently};
 use iolite_suites::SingleStep;
 
-use crate::exit::{self, Exit, UsageError};
+use crate::exit::{self, Exit, UsageError, refuse};
 use crate::shared_args::{OutputArgs, WaitArgs};
 use crate::{output, setup, signals};
 
@@ -154,9 +154,9 @@ fn storage(
 /// When the machine is read.
 fn schedule(duration: Nanos, interval: Nanos) -> Result<Schedule, UsageError> {
     if duration == Nanos(0) || interval.0 < 10_000_000 {
-        let message =
-            "--duration must be above 0 and --interval at least 10ms: specify, for example, --interval 1s";
-        return Err(UsageError::new(message));
+        refuse!(
+            "--duration must be above 0 and --interval at least 10ms: specify, for example, --interval 1s"
+        );
     }
     Ok(Schedule { interval, max_cpu: Some(MAX_CPU) })
 }

@@ -9,7 +9,7 @@ use iolite_model::Ending;
 use iolite_report::{Format, Style, show};
 use iolite_results::Run;
 
-use crate::exit::UsageError;
+use crate::exit::{UsageError, refuse};
 
 /// Prints lines for a reader, which may hold names of files and the like: no escape sequence of a name reaches a terminal, nor a
 /// file that is shown on one later.
@@ -30,10 +30,7 @@ pub(crate) fn write_file(file: &Path, content: &[u8]) -> Result<(), UsageError> 
     let mut begin = [0; DATABASE.len()];
     let read = is_file && File::open(file).and_then(|mut there| there.read_exact(&mut begin)).is_ok();
     if read && begin == DATABASE {
-        return Err(UsageError::new(format!(
-            "{} is a database, which would be replaced: specify another file",
-            file.display()
-        )));
+        refuse!("{} is a database, which would be replaced: specify another file", file.display());
     }
     std::fs::write(file, content).map_err(|error| {
         UsageError::new(format!("cannot write {}: {error}; specify another file", file.display()))

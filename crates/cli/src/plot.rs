@@ -10,8 +10,8 @@ use iolite_report::plot::{Chart, PlotKind, TerminalPicture, chart, kitty, sixel,
 use iolite_results::Run;
 
 use crate::args::{PlotArgs, Show};
-use crate::exit::{Exit, UsageError};
-use crate::results::{named, of_fio, read, read_log};
+use crate::exit::{Exit, UsageError, refuse};
+use crate::results::{of_fio, read_log, runs};
 use crate::{output, setup};
 
 /// Draws the runs and writes the picture.
@@ -32,9 +32,10 @@ pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Fit);
     }
     if args.smooth.is_some() || args.trend {
-        let message = "--smooth and --trend apply to timelines of fio's logs only: specify files that end in .log, and no other \
-         --kind";
-        return Err(UsageError::new(message).into());
+        refuse!(
+            "--smooth and --trend apply to timelines of fio's logs only: specify files that end in .log, and no other \
+         --kind"
+        );
     }
     let mut runs = stored(&args.runs, args.results.clone())?;
     for imported in of_fio(&files)? {
@@ -52,25 +53,16 @@ pub(crate) fn stored(names: &[String], results: Option<PathBuf>) -> anyhow::Resu
         return Ok(Vec::new());
     }
     let store = setup::open_to_read(&setup::stored_results(results)?)?;
-    let mut ids = Vec::new();
-    for name in names {
-        // Of several with a tag the earliest first, as they would be named.
-        for id in named(&store, name)?.into_iter().rev() {
-            if !ids.contains(&id) {
-                ids.push(id);
-            }
-        }
-    }
-    ids.iter().map(|id| read(&store, id)).collect()
+    runs(&store, names)
 }
 
 /// Writes the picture, and shows it where that is asked for.
 fn write(chart: &Chart, args: &PlotArgs) -> anyhow::Result<()> {
     let to_standard_output = args.output.as_deref() == Some(Path::new("-"));
     if args.show.is_some() && to_standard_output {
-        let message =
-            "--show and --output - both write to standard output: specify a file, or leave one of them out";
-        return Err(UsageError::new(message).into());
+        refuse!(
+            "--show and --output - both write to standard output: specify a file, or leave one of them out"
+        );
     }
     if let Some(how) = args.show {
         output::print_rendered(&shown(chart, how)?)?;

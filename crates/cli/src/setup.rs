@@ -12,7 +12,7 @@ use iolite_report::{Live, LiveKind, Screen};
 use iolite_session::{Session, Setup};
 use iolite_store::Store;
 
-use crate::exit::UsageError;
+use crate::exit::{UsageError, refuse};
 use crate::output;
 use crate::shared_args::{OutputArgs, ViewArgs};
 use crate::signals;
@@ -41,21 +41,6 @@ pub(crate) fn begin<'a>(
     let results = usable_results(output.results.clone())?;
     let view = asked_view(&output.view, duration)?;
     let setup = Setup { directory, results, view };
-    Ok(Session::begin(run_info(storage), setup, control)?)
-}
-
-/// Begins a run that creates no files: of what is measured in a database.
-///
-/// # Errors
-/// `--results` names no results database, or the view can't be shown.
-pub(crate) fn begin_elsewhere<'a>(
-    storage: Storage,
-    results: Option<PathBuf>,
-    (args, duration): (&ViewArgs, Nanos),
-    control: &'a Control,
-) -> anyhow::Result<Session<'a>> {
-    let results = usable_results(results)?;
-    let setup = Setup { directory: None, results, view: asked_view(args, duration)? };
     Ok(Session::begin(run_info(storage), setup, control)?)
 }
 
@@ -119,9 +104,7 @@ pub(crate) fn directory(path: &Path) -> anyhow::Result<PathBuf> {
     if absolute.is_dir() {
         Ok(absolute)
     } else {
-        let message =
-            format!("{} is not a directory: specify a directory for the test files", path.display());
-        Err(UsageError::new(message).into())
+        refuse!("{} is not a directory: specify a directory for the test files", path.display());
     }
 }
 
@@ -159,11 +142,10 @@ pub(crate) fn stored_results(asked: Option<PathBuf>) -> Result<PathBuf, UsageErr
 pub(crate) fn open_to_read(path: &Path) -> anyhow::Result<Store> {
     // What cannot be examined is no absence: opening it says why.
     if matches!(path.try_exists(), Ok(false)) {
-        let message = format!(
+        refuse!(
             "there are no results yet: {} does not exist; specify another file with --results FILE",
             path.display()
         );
-        return Err(UsageError::new(message).into());
     }
     Ok(Store::open_to_read(path)?)
 }
@@ -197,8 +179,9 @@ fn view_kind(quiet: bool, full_screen: bool) -> Result<LiveKind, UsageError> {
     match live(quiet) {
         LiveKind::Terminal { color } if full_screen => Ok(LiveKind::Screen { color }),
         _ if full_screen => {
-            let message = "--live needs a terminal on standard error: omit it, or use --prometheus to watch the run from elsewhere";
-            Err(UsageError::new(message))
+            refuse!(
+                "--live needs a terminal on standard error: omit it, or use --prometheus to watch the run from elsewhere"
+            );
         }
         kind => Ok(kind),
     }

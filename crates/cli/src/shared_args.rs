@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::bail;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use iolite_model::{Durability, Nanos};
 use iolite_report::Format;
 use iolite_session::{Session, WaitSampling};
+use strum::EnumMessage;
 
 /// Where results go, and how they are shown.
 #[derive(Debug, Clone, clap::Args)]
@@ -39,9 +41,23 @@ pub(crate) struct ViewArgs {
     pub(crate) prometheus: Option<SocketAddr>,
 }
 
-impl ViewArgs {
-    /// Of a command that shows no progress.
-    pub(crate) const QUIET: ViewArgs = ViewArgs { quiet: true, live: false, prometheus: None };
+/// The same of a command without a live view.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct QuietOutputArgs {
+    /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl QuietOutputArgs {
+    pub(crate) fn output(&self) -> OutputArgs {
+        let view = ViewArgs { quiet: true, live: false, prometheus: None };
+        OutputArgs { results: self.results.clone(), json: self.json, view }
+    }
 }
 
 impl OutputArgs {
@@ -113,20 +129,41 @@ pub(crate) fn sample_interval(text: &str) -> anyhow::Result<Nanos> {
     }
 }
 
+/// One of the values of an enum by its name; what documents a value is its help.
+pub(crate) fn choice<T>(values: &'static [T]) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Into<&'static str> + EnumMessage + Send + Sync,
+{
+    let name = |value: T| -> &'static str { value.into() };
+    let named = |value: &T| {
+        let help = value.get_documentation().unwrap_or_default();
+        PossibleValue::new(name(*value)).help(help.trim_end_matches('.'))
+    };
+    PossibleValuesParser::new(values.iter().map(named)).try_map(move |typed| {
+        let found = values.iter().copied().find(|value| name(*value) == typed);
+        found.ok_or("specify one of the possible values")
+    })
+}
+
+/// A number above 0 that is not excluded.
+///
+/// # Errors
+/// It is none; `advice` says what to specify.
+pub(crate) fn number(text: &str, allowed: impl Fn(f64) -> bool, advice: &str) -> anyhow::Result<f64> {
+    match text.parse() {
+        Ok(value) if f64::is_finite(value) && value > 0.0 && allowed(value) => Ok(value),
+        _ => bail!("specify {advice}"),
+    }
+}
+
 /// A percentage between 0 and 100, these excluded.
 pub(crate) fn percent(text: &str) -> anyhow::Result<f64> {
-    match text.parse() {
-        Ok(value) if f64::is_finite(value) && value > 0.0 && value < 100.0 => Ok(value),
-        _ => bail!("specify a percentage between 0 and 100, for example 99.9"),
-    }
+    number(text, |value| value < 100.0, "a percentage between 0 and 100, for example 99.9")
 }
 
 /// Operations per second.
 pub(crate) fn positive(text: &str) -> anyhow::Result<f64> {
-    match text.parse() {
-        Ok(value) if f64::is_finite(value) && value > 0.0 && value <= 1e9 => Ok(value),
-        _ => bail!("specify a number of operations per second, for example 5000"),
-    }
+    number(text, |value| value <= 1e9, "a number of operations per second, for example 5000")
 }
 
 /// What a commit has done when it returns.

@@ -4,12 +4,13 @@ use clap::{Args, Parser, Subcommand};
 use iolite_engine::Control;
 use iolite_model::{Concluded, Nanos};
 use iolite_results::RunRequest;
-use iolite_session::{WaitsWatch, answered, ending};
+use iolite_session::{WaitsWatch, answered};
 use iolite_suites::SingleStep;
 
-use crate::exit::{self, Exit, UsageError};
+use crate::conduct::conduct;
+use crate::exit::{self, Exit, UsageError, refuse};
 use crate::shared_args::{OutputArgs, sample_interval};
-use crate::{output, setup, signals};
+use crate::{setup, signals};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -68,23 +69,18 @@ pub(crate) fn run(args: WaitsArgs) -> anyhow::Result<Exit> {
 fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     if args.duration == Nanos(0) {
-        return Err(UsageError::new("--duration must be above 0: specify, for example, 60s").into());
+        refuse!("--duration must be above 0: specify, for example, 60s");
     }
     let url = setup::database(&args.db).map_err(UsageError::new)?;
     let (asked, interval) = (url.clone(), args.interval);
     let watch = answered(&control, move || WaitsWatch::open(&asked, interval)).map_err(refused)?;
     let Some(mut watch) = watch else {
-        let message = format!("{url} does not report waits: only PostgreSQL, MariaDB and MySQL do");
-        return Err(UsageError::new(message).into());
+        refuse!("{url} does not report waits: only PostgreSQL, MariaDB and MySQL do");
     };
-    let view = (&args.output.view, args.duration);
-    let mut session =
-        setup::begin_elsewhere(watch.storage().clone(), args.output.results.clone(), view, &control)?;
+    let storage = watch.storage().clone();
+    let mut session = setup::begin(storage, None, &args.output, args.duration, &control)?;
     session.conclude(Concluded::of(&RunRequest::new("waits", url.to_string())));
-    let failure = session.drive(&mut SingleStep::new(args.duration), &mut watch).err();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.view.quiet);
+    let run = conduct(session, &mut SingleStep::new(args.duration), &mut watch, &args.output)?;
     Ok(exit::of_run(&run))
 }
 

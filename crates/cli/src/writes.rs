@@ -34,7 +34,6 @@ impl KeepFreeArgs {
 }
 
 impl WriteArgs {
-    /// The limits.
     pub(crate) fn limits(&self) -> WriteLimits {
         WriteLimits { max: self.max_write, ..self.keep.limits() }
     }

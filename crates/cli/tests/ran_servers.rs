@@ -96,7 +96,7 @@ fn live_through(subject: &Subject) {
     assert_eq!((operations(&write, "write"), operations(&write, "commit")), (600, 12));
     let used = &write["used"]["database"];
     assert!(used.is_object(), "{write:#}");
-    let logged = &used["log_write_bytes"];
+    let logged = &used["log_written_bytes"];
     assert!(logged.as_u64().is_none_or(|bytes| bytes > 600 * 50), "{write:#}");
     let io = subject.run("ranio", &["--jobs", "2", "--iterations", "500", "--transaction-length", "20"]);
     assert_eq!(operations(&io, "read") + operations(&io, "write"), 1000);

@@ -33,8 +33,9 @@ impl TryFrom<String> for RunKey {
 }
 
 /// How a write is made durable before it counts as acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Method {
     /// Written to the end of a file that grows, then fdatasync(2): a log such as etcd's.
     Append,
@@ -54,13 +55,7 @@ impl Method {
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Method::Append => "append",
-            Method::Overwrite => "overwrite",
-            Method::Dsync => "dsync",
-            Method::Rename => "rename",
-            Method::Commit => "commit",
-        }
+        self.into()
     }
 
     /// Whether a block replaces an older one in its place.

@@ -4,8 +4,9 @@ use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// How operations reach the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum BackendKind {
     /// No system calls.
     Null,
@@ -14,6 +15,7 @@ pub enum BackendKind {
     /// lseek (unless the position is right already), read and write, one operation per thread.
     Seek,
     /// io_uring, many operations per thread.
+    #[strum(serialize = "io_uring")]
     IoUring(RingOptions),
     /// preadv2 and pwritev2 with these flags, one operation per thread.
     Vectored(IoFlags),
@@ -126,22 +128,8 @@ pub struct IoFlags {
 
 impl BackendKind {
     /// Its name in text and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            BackendKind::Null => "null",
-            BackendKind::Sync => "sync",
-            BackendKind::Seek => "seek",
-            BackendKind::IoUring(_) => "io_uring",
-            BackendKind::Vectored(_) => "vectored",
-            BackendKind::Libaio => "libaio",
-            BackendKind::Mmap => "mmap",
-            BackendKind::Threads => "threads",
-            BackendKind::Splice => "splice",
-            BackendKind::Fallocate => "fallocate",
-            BackendKind::Truncate => "truncate",
-            BackendKind::MoveExtents => "move-extents",
-            BackendKind::Busy(_) => "busy",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Whether its operations move data.

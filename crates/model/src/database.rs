@@ -6,8 +6,9 @@ use crate::storage::DeviceCounters;
 use crate::units::{Bytes, Nanos};
 
 /// What a commit has to have done when it returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Durability {
     /// Everything written is on stable storage.
     #[default]
@@ -21,18 +22,15 @@ pub enum Durability {
 
 impl Durability {
     /// As stored and printed: `full`, `relaxed`, `as-configured`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Durability::Full => "full",
-            Durability::Relaxed => "relaxed",
-            Durability::AsConfigured => "as-configured",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// Who times operations on a database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum TimedBy {
     /// This program, around each call: the way to the database and back included.
     #[default]
@@ -43,11 +41,8 @@ pub enum TimedBy {
 
 impl TimedBy {
     /// As stored and printed: `client`, `database`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            TimedBy::Client => "client",
-            TimedBy::Database => "database",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -92,7 +87,7 @@ pub struct DatabaseFacts {
 }
 
 /// Names and values in their order, as an object: so SQL can ask for one by its name.
-mod pairs {
+pub(crate) mod pairs {
     use std::fmt;
 
     use serde::de::{Deserializer, MapAccess, Visitor};
@@ -100,11 +95,11 @@ mod pairs {
 
     type Pairs = Vec<(String, String)>;
 
-    pub(super) fn serialize<S: Serializer>(pairs: &Pairs, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(pairs: &Pairs, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pairs, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pairs, D::Error> {
         struct InOrder;
         impl<'de> Visitor<'de> for InOrder {
             type Value = Pairs;
@@ -205,12 +200,16 @@ pub struct DatabaseUse {
     pub database: Physical,
     /// Time during which the database wrote data files (its write daemon, checkpointer or page cleaner was active), seen by
     /// looking at its counters several times a second; `None` where it does not count.
+    #[serde(rename = "writer_active_ns")]
     pub writer_active: Option<Nanos>,
     /// Time looked at: the phase's, ramp and drain included.
+    #[serde(rename = "observed_ns")]
     pub observed: Nanos,
     /// CPU time of this program meanwhile.
+    #[serde(rename = "tool_cpu_ns")]
     pub tool_cpu: Nanos,
     /// CPU time that all of the host was busy meanwhile; `None` where that is not known.
+    #[serde(rename = "host_cpu_ns")]
     pub host_cpu: Option<Nanos>,
 }
 

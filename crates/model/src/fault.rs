@@ -7,8 +7,22 @@ use crate::kind::OpKind;
 use crate::units::Nanos;
 
 /// Class of an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ErrorClass {
     /// Fewer bytes than requested were transferred.
     Short,
@@ -28,15 +42,7 @@ pub enum ErrorClass {
 
 impl ErrorClass {
     /// All classes.
-    pub const ALL: [ErrorClass; 7] = [
-        ErrorClass::Short,
-        ErrorClass::Device,
-        ErrorClass::Space,
-        ErrorClass::Again,
-        ErrorClass::Unsupported,
-        ErrorClass::Verify,
-        ErrorClass::Other,
-    ];
+    pub const ALL: &[ErrorClass] = <ErrorClass as strum::VariantArray>::VARIANTS;
 
     /// The class of an error number (Linux's generic numbers; those beyond 34 are the same on x86-64 and aarch64).
     pub const fn of(number: i32) -> ErrorClass {
@@ -67,16 +73,8 @@ impl ErrorClass {
     }
 
     /// As printed and stored.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ErrorClass::Short => "short",
-            ErrorClass::Device => "device",
-            ErrorClass::Space => "space",
-            ErrorClass::Again => "again",
-            ErrorClass::Unsupported => "unsupported",
-            ErrorClass::Verify => "verify",
-            ErrorClass::Other => "other",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -32,8 +32,9 @@ pub struct GeneratorUse {
 }
 
 /// A limit of the host that the load generator had met: what was measured is no longer the storage alone.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case", tag = "limit", content = "share")]
+#[strum(serialize_all = "kebab-case")]
 pub enum HostLimit {
     /// A thread that generates load was running for this share of the time.
     CpuBound(f64),
@@ -122,12 +123,8 @@ impl HostLimit {
     }
 
     /// As stored: `cpu-bound`, `run-queue`, `steal`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            HostLimit::CpuBound(_) => "cpu-bound",
-            HostLimit::RunQueue(_) => "run-queue",
-            HostLimit::Steal(_) => "steal",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// What to do about it.

@@ -9,24 +9,27 @@ use crate::units::{Iops, Nanos, Quantile};
 
 /// What is asked of the response times, and which load is varied.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct LatencyTarget {
     /// What the response time must not exceed...
+    #[serde(rename = "bound_ns")]
     pub bound: Nanos,
     /// ...with this share of the operations.
     pub quantile: Quantile,
     /// Measured time of each try, where so many operations come together that the quantile can rest on them; a search may
     /// take up to ten times as long else.
+    #[serde(rename = "window_ns")]
     pub window: Nanos,
     /// Time before each window that is left out.
+    #[serde(rename = "ramp_ns")]
     pub ramp: Nanos,
     /// What is varied.
+    #[serde(flatten)]
     pub parameter: LoadParameter,
 }
 
 /// Which load is varied.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", tag = "parameter")]
 pub enum LoadParameter {
     /// Operations outstanding in a closed loop, by whole numbers.
     Depth {
@@ -54,6 +57,7 @@ pub enum Load {
     /// Operations outstanding.
     Depth(u32),
     /// Operations a second asked for.
+    #[serde(rename = "rate_iops")]
     Rate(Iops),
 }
 
@@ -87,13 +91,14 @@ pub enum TryOutcome {
 
 /// A window and what was found in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Try {
     /// The phase's number.
     pub phase: u32,
     /// Measured time asked for.
+    #[serde(rename = "window_ns")]
     pub window: Nanos,
     /// The load asked for.
+    #[serde(flatten)]
     pub load: Load,
     /// What it was for.
     pub purpose: TryPurpose,
@@ -101,10 +106,12 @@ pub struct Try {
     pub outcome: TryOutcome,
     /// The quantile of the response times that was judged: by operations or by time, whichever is longer; `None` where nothing
     /// completed.
+    #[serde(rename = "quantile_ns")]
     pub quantile: Option<Nanos>,
     /// Operations that it rests on.
     pub operations: u64,
     /// Operations a second that came of it.
+    #[serde(rename = "iops")]
     pub rate: Iops,
     /// Operations that were due by the end but not yet issued.
     pub backlog: u64,

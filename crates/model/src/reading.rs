@@ -31,8 +31,11 @@ pub struct ReadingValue {
 }
 
 /// What the difference of two readings of a value means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ReadingKind {
     /// It only grows, from an arbitrary start: the difference over the time between is a rate.
     Counter,
@@ -42,11 +45,8 @@ pub enum ReadingKind {
 
 impl ReadingKind {
     /// As stored and printed: `counter`, `gauge`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ReadingKind::Counter => "counter",
-            ReadingKind::Gauge => "gauge",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

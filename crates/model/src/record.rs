@@ -82,8 +82,11 @@ pub struct PhaseRelease {
 }
 
 /// Which part of a phase an interval belongs to; ordered by time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Stage {
     /// Warming up: not in the totals.
     Ramp,
@@ -95,12 +98,8 @@ pub enum Stage {
 
 impl Stage {
     /// As stored and printed: `ramp`, `measured`, `drain`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Stage::Ramp => "ramp",
-            Stage::Measured => "measured",
-            Stage::Drain => "drain",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -214,6 +213,30 @@ pub enum Ending {
     Failed(String),
 }
 
+impl Ending {
+    /// As in documents and in the store.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Ending::Completed => "completed",
+            Ending::Interrupted => "interrupted",
+            Ending::Failed(_) => "failed",
+        }
+    }
+
+    /// The error of a failure.
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            Ending::Failed(error) => Some(error),
+            Ending::Completed | Ending::Interrupted => None,
+        }
+    }
+
+    /// The state of a run that has ended so, or has not ended.
+    pub fn state(ending: Option<&Ending>) -> &'static str {
+        ending.map_or("running", Ending::name)
+    }
+}
+
 /// Operations that had not completed when a phase's time was up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Outstanding {
@@ -222,6 +245,7 @@ pub struct Outstanding {
     /// Of these, the ones given up on: they never completed while the program waited.
     pub lost: u64,
     /// Age of the oldest when it completed or was given up.
+    #[serde(rename = "oldest_ns")]
     pub oldest: Nanos,
     /// In an open loop: operations that were due by the end of the measured time but not yet issued.
     pub backlog: u64,

@@ -21,8 +21,11 @@ pub struct BlockRequest {
 }
 
 /// What a request of a block device is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum BlockClass {
     /// A read.
     Read,
@@ -161,14 +164,8 @@ impl BlockRequest {
 
 impl BlockClass {
     /// As printed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            BlockClass::Read => "read",
-            BlockClass::Write => "write",
-            BlockClass::WriteBack => "write-back",
-            BlockClass::Flush => "flush",
-            BlockClass::Discard => "discard",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

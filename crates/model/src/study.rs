@@ -11,6 +11,7 @@ use crate::units::{Bandwidth, Bytes, Iops, Nanos};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyWindow<C> {
     /// What is particular about it.
+    #[serde(flatten)]
     pub circumstance: C,
     /// Its phase's index in the run.
     pub phase: u32,
@@ -23,8 +24,9 @@ pub struct StudyWindow<C> {
 }
 
 /// Order of the offsets in a study.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Order {
     /// At random.
     Random,
@@ -34,11 +36,8 @@ pub enum Order {
 
 impl Order {
     /// As printed: `random`, `sequential`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Order::Random => "random",
-            Order::Sequential => "sequential",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -81,6 +80,7 @@ pub struct CachePoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ReadAheadPoint {
     /// The setting in effect.
+    #[serde(rename = "read_ahead_bytes")]
     pub read_ahead: Bytes,
     /// Order of the offsets.
     pub order: Order,
@@ -90,6 +90,7 @@ pub struct ReadAheadPoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BlockPoint {
     /// Size of each operation.
+    #[serde(rename = "block_bytes")]
     pub block: Bytes,
     /// Share of reads in percent (0 to 100); the rest are writes.
     pub read_percent: u8,
@@ -368,6 +369,7 @@ pub struct StudySetting {
     /// The device whose setting it is.
     pub device: String,
     /// What it was before, and is again.
+    #[serde(rename = "original_bytes")]
     pub original: Bytes,
 }
 

@@ -13,20 +13,25 @@ pub struct SweepTerms {
     /// The numbers of jobs to run, ascending. Empty: 1, 5, 10, 20, 40 and so on until a rule ends it.
     pub jobs: Vec<u32>,
     /// Measured time of a step.
+    #[serde(rename = "step_ns")]
     pub step: Nanos,
     /// Time at the start of each step that is left out.
+    #[serde(rename = "ramp_ns")]
     pub ramp: Nanos,
     /// How often each step is run; at least 1.
     pub repeat: u32,
     /// Steps between those of the list, to see the knee more closely.
     pub closer: u32,
     /// Mean response time per operation beyond which more jobs are of no interest, in two steps in a row.
+    #[serde(rename = "stop_response_ns")]
     pub stop_response: Nanos,
     /// Growth of the operations per second over a doubling of the jobs below which they are said not to grow: 0.1 is 10 %.
     pub min_growth: f64,
     /// Acceptable mean response time.
+    #[serde(rename = "average_ns")]
     pub average: Nanos,
     /// Acceptable longest response time.
+    #[serde(rename = "ceiling_ns")]
     pub ceiling: Nanos,
     /// Judge where this rate is reached rather than at the knee.
     pub target_iops: Option<Iops>,
@@ -74,6 +79,7 @@ pub enum SweepEnd {
     #[error("the mean response time exceeded {limit} with {before} and with {jobs} jobs")]
     ResponseOver {
         /// The limit.
+        #[serde(rename = "limit_ns")]
         limit: Nanos,
         /// Jobs of the first of the two steps.
         before: u32,

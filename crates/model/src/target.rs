@@ -1,6 +1,6 @@
 //! What operations go to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -41,15 +41,28 @@ pub struct ExistingTarget {
 }
 
 /// Contents of an [`ExistingTarget`] that may be overwritten. A device that is in use is never written to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Overwrite {
     /// None: reads only.
     #[default]
     Never,
-    /// Only a device or file whose first and last MiB are zero.
+    /// Only a target whose first and last MiB are zero.
     Blank,
-    /// Whatever it holds.
+    /// Any contents.
     Anything,
 }
 
@@ -258,6 +271,15 @@ impl Target {
             Target::Null { size } => *size,
             Target::File(file) => file.size,
             Target::Existing(existing) => existing.size,
+        }
+    }
+
+    /// The files and devices that the user has named; they need not be there yet.
+    pub fn named(&self) -> Vec<&Path> {
+        match self {
+            Target::Files(files) => files.files.iter().map(|file| file.path.as_path()).collect(),
+            Target::Existing(existing) => vec![&existing.path],
+            Target::Null { .. } | Target::File(_) => Vec::new(),
         }
     }
 }

@@ -81,6 +81,7 @@ pub struct TprocCDatabase {
     /// What makes a commit durable.
     pub durable_by: String,
     /// What else determines the figures, as (name, value).
+    #[serde(with = "crate::database::pairs")]
     pub settings: Vec<(String, String)>,
 }
 

@@ -136,8 +136,11 @@ pub enum Checksum {
 }
 
 /// Verification of a unit in fio's format: fio's values of `verify`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum FioChecksum {
     /// Only the header.
     Meta,
@@ -176,6 +179,7 @@ pub enum FioChecksum {
     /// A pattern without headers.
     Pattern,
     /// A header and a pattern, which is not compared.
+    #[strum(serialize = "pattern_hdr")]
     PatternHeader,
     /// No verification.
     Null,
@@ -183,49 +187,11 @@ pub enum FioChecksum {
 
 impl FioChecksum {
     /// All of them.
-    pub const ALL: [FioChecksum; 18] = [
-        FioChecksum::Meta,
-        FioChecksum::Md5,
-        FioChecksum::Crc64,
-        FioChecksum::Crc32,
-        FioChecksum::Crc32c,
-        FioChecksum::Crc16,
-        FioChecksum::Crc7,
-        FioChecksum::Sha1,
-        FioChecksum::Sha256,
-        FioChecksum::Sha512,
-        FioChecksum::Sha3_224,
-        FioChecksum::Sha3_256,
-        FioChecksum::Sha3_384,
-        FioChecksum::Sha3_512,
-        FioChecksum::Xxhash,
-        FioChecksum::Pattern,
-        FioChecksum::PatternHeader,
-        FioChecksum::Null,
-    ];
+    pub const ALL: &[FioChecksum] = <FioChecksum as strum::VariantArray>::VARIANTS;
 
     /// As fio calls it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            FioChecksum::Meta => "meta",
-            FioChecksum::Md5 => "md5",
-            FioChecksum::Crc64 => "crc64",
-            FioChecksum::Crc32 => "crc32",
-            FioChecksum::Crc32c => "crc32c",
-            FioChecksum::Crc16 => "crc16",
-            FioChecksum::Crc7 => "crc7",
-            FioChecksum::Sha1 => "sha1",
-            FioChecksum::Sha256 => "sha256",
-            FioChecksum::Sha512 => "sha512",
-            FioChecksum::Sha3_224 => "sha3-224",
-            FioChecksum::Sha3_256 => "sha3-256",
-            FioChecksum::Sha3_384 => "sha3-384",
-            FioChecksum::Sha3_512 => "sha3-512",
-            FioChecksum::Xxhash => "xxhash",
-            FioChecksum::Pattern => "pattern",
-            FioChecksum::PatternHeader => "pattern_hdr",
-            FioChecksum::Null => "null",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -243,7 +209,7 @@ impl Verify {
 
 impl Checksum {
     /// As printed and stored.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Checksum::Crc32c => "crc32c",
             Checksum::Xxh3 => "xxh3",
@@ -290,8 +256,11 @@ pub struct Finding {
 }
 
 /// What has become of a unit that is not what was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Damage {
     /// Nothing that this run has written there is there.
     Lost,
@@ -304,6 +273,7 @@ pub enum Damage {
     /// All sectors are there, and the data is not what was written.
     Corrupt,
     /// One of both: units in fio's format have no marks that would separate them.
+    #[strum(serialize = "torn or corrupt")]
     TornOrCorrupt,
     /// Data that is not iolite's, or of another format.
     Foreign,
@@ -313,17 +283,8 @@ pub enum Damage {
 
 impl Damage {
     /// As printed and stored.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Damage::Lost => "lost",
-            Damage::Stale => "stale",
-            Damage::Misplaced => "misplaced",
-            Damage::Torn => "torn",
-            Damage::Corrupt => "corrupt",
-            Damage::TornOrCorrupt => "torn or corrupt",
-            Damage::Foreign => "foreign",
-            Damage::Newer => "newer",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -9,10 +9,10 @@ use iolite_model::TprocCDatabase;
 use iolite_results::Run;
 use iolite_results::ab::{AB_ERROR, AbConcluded, AbEnd, AbFigure, figures};
 use iolite_results::comparison::Finding;
-use serde_json::{Value, json as document};
+use serde_json::{Value, json};
 
+use crate::document::document;
 use crate::grid::aligned;
-use crate::json as shared;
 use crate::styler::{Emphasis, Style, Styler};
 use crate::{answer, machine, tproc_c};
 
@@ -32,9 +32,12 @@ pub struct AbReport<'a> {
 impl<'a> AbReport<'a> {
     /// What the run says; `None` where it came to no conclusion.
     pub fn of(run: &'a Run) -> Option<AbReport<'a>> {
-        let concluded: AbConcluded = run.concluded().last()?;
+        Some(AbReport::with(run, run.concluded().last()?))
+    }
+
+    fn with(run: &'a Run, concluded: AbConcluded) -> AbReport<'a> {
         let figures = figures(run, &concluded.blocks, concluded.terms.figure);
-        Some(AbReport { run, concluded, figures })
+        AbReport { run, concluded, figures }
     }
 
     /// Number of pairs that would show the difference asked for in nine cases of ten; `None` where it is clear whether there is one,
@@ -53,14 +56,12 @@ impl<'a> AbReport<'a> {
 }
 
 /// The result for a terminal.
-pub fn text(report: &AbReport<'_>, style: Style) -> String {
+pub(crate) fn text(run: &Run, concluded: &AbConcluded, style: Style) -> String {
     let styler = Styler(style);
-    let terms = &report.concluded.terms;
-    let version = styler.clean(&report.run.info.version);
-    let mut out =
-        styler.paint(Emphasis::Strong, &format!("iolite {version}: two jobs, run alternately")) + "\n";
-    out += &machine::describe(&report.run.info, report.run.calibration.as_ref(), styler);
-    if let Some(database) = report.run.concluded::<TprocCDatabase>().last() {
+    let report = &AbReport::with(run, concluded.clone());
+    let terms = &concluded.terms;
+    let mut out = machine::header(run, "two jobs, run alternately", styler);
+    if let Some(database) = run.concluded::<TprocCDatabase>().last() {
         out += &tproc_c::describe(&database, styler);
     }
     out += &styler.item("A  ", 3, &terms.jobs.0);
@@ -73,7 +74,7 @@ pub fn text(report: &AbReport<'_>, style: Style) -> String {
         out.push('\n');
         out += &table(report.figures.iter().filter(|figure| figure.part == part), styler);
     }
-    let warnings = answer::warnings(&report.run.warnings, styler);
+    let warnings = answer::warnings(&run.warnings, styler);
     if !warnings.is_empty() {
         out.push('\n');
         out += &warnings;
@@ -155,13 +156,11 @@ fn said(report: &AbReport<'_>, styler: Styler) -> String {
 }
 
 /// The document.
-pub fn json(report: &AbReport<'_>) -> Value {
-    let AbConcluded { terms, blocks, end } = &report.concluded;
-    let run = report.run;
-    document!({
-        "format": FORMAT,
-        "run": shared::stored(&run.info),
-        "database": run.concluded::<TprocCDatabase>().last().as_ref().map(tproc_c::database),
+pub(crate) fn json(run: &Run, concluded: &AbConcluded) -> Value {
+    let AbConcluded { terms, blocks, end } = concluded;
+    let report = AbReport::with(run, concluded.clone());
+    let members = json!({
+        "database": run.concluded::<TprocCDatabase>().last(),
         "jobs": { "a": terms.jobs.0, "b": terms.jobs.1 },
         "pairs": blocks.len(),
         "repeat": terms.repeat,
@@ -171,13 +170,12 @@ pub fn json(report: &AbReport<'_>) -> Value {
         "pairs_suggested": report.pairs_suggested(),
         "order": blocks.iter().map(|block| block.first).collect::<Vec<_>>(),
         "figures": report.figures.iter().map(figure).collect::<Vec<_>>(),
-        "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "ending": shared::ending(&crate::document::ending(run)),
-    })
+    });
+    document(FORMAT, run, members)
 }
 
 fn figure(figure: &AbFigure) -> Value {
-    document!({
+    json!({
         "part": figure.part,
         "kind": figure.kind.name(),
         "figure": figure.figure,

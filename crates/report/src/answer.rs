@@ -1,9 +1,10 @@
 //! Caveats, and the answer.
 
 use iolite_model::{Ending, Fitness, Reason, Verdict, Warning};
+use iolite_results::Run;
 
-use crate::document::Report;
-use crate::styler::{Emphasis, Styler};
+use crate::document::ending;
+use crate::styler::{Emphasis, Styler, filled};
 
 /// Warnings of one kind that are shown one by one: a run of a thousand phases may have hundreds.
 const OF_A_KIND: usize = 5;
@@ -55,34 +56,39 @@ pub(crate) fn warnings(warnings: &[Warning], styler: Styler) -> String {
 }
 
 /// How a run ended, where not as planned.
-pub(crate) fn ended(ending: &Ending, what: &str, styler: Styler) -> String {
+pub(crate) fn ended(run: &Run, what: &str, styler: Styler) -> String {
     let item = |ink, label: &str, text: &str| styler.item(&styler.paint(ink, label), label.len(), text);
-    match ending {
+    match ending(run) {
         Ending::Completed => String::new(),
         Ending::Interrupted => {
             item(Emphasis::Caution, "INTERRUPTED: ", &format!("{what} contains the results measured so far"))
         }
-        Ending::Failed(error) => item(Emphasis::Bad, "FAILED: ", error),
+        Ending::Failed(error) => item(Emphasis::Bad, "FAILED: ", &error),
     }
 }
 
 /// How it ended, where not as planned, and the verdict.
-pub(crate) fn verdict(report: &Report, styler: Styler) -> String {
-    let ended = ended(&report.ending, "the table", styler);
-    let answer = match &report.verdict {
+pub(crate) fn verdict(run: &Run, styler: Styler) -> String {
+    let answer = match &run.verdict {
         Some(verdict) => reasons(verdict, styler),
         None => {
-            let why = match report.ending {
+            let why = match ending(run) {
                 Ending::Completed => "nothing was measured that could be judged",
                 Ending::Interrupted | Ending::Failed(_) => "the run was not completed",
             };
             format!("{} ({why})\n", styler.paint(Emphasis::Caution, "VERDICT: none"))
         }
     };
-    ended + &answer
+    ended(run, "the table", styler) + &answer
 }
 
-/// The verdict with its reasons.
+/// The last lines of most reports: the warnings, how the run ended where not as planned, and the verdict where one was
+/// reached. `what` contains the results.
+pub(crate) fn closing(run: &Run, what: &str, styler: Styler) -> String {
+    let verdict = run.verdict.as_ref().map_or_else(String::new, |verdict| reasons(verdict, styler));
+    filled([warnings(&run.warnings, styler), ended(run, what, styler) + &verdict])
+}
+
 pub(crate) fn reasons(verdict: &Verdict, styler: Styler) -> String {
     let head = format!("VERDICT: {} for {}", verdict.fitness, styler.clean(&verdict.profile));
     let mut out = styler.paint(ink(verdict.fitness), &head) + "\n";

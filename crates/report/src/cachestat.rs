@@ -6,9 +6,8 @@ use iolite_model::{Bytes, Event, Nanos, Reading, Sink, View};
 use iolite_results::Run;
 use serde_json::{Value, json};
 
-use crate::json as shared;
-use crate::styler::{Emphasis, Style, Styler};
-use crate::text::filled;
+use crate::document::document;
+use crate::styler::{Style, Styler, filled};
 use crate::{answer, machine};
 
 /// Name and version of the document of `iolite observe cachestat`.
@@ -73,12 +72,16 @@ impl Row {
         })
     }
 
-    fn headings(traced: bool) -> &'static str {
-        if traced {
-            "  time, s     hits/s   misses/s  hit ratio  created/s   dirtied/s   from devices/s      cached"
+    /// The line of this number, from 0, with the heading above the first of a page.
+    fn printed(&self, number: usize, styler: Styler) -> String {
+        let heading = if !number.is_multiple_of(PAGE) {
+            ""
+        } else if self.lookups.is_some() {
+            "  time, s     hits/s   misses/s  hit ratio  created/s   dirtied/s   from devices/s      cached\n"
         } else {
-            "  time, s   dirtied/s   from devices/s   refaulted/s      cached"
-        }
+            "  time, s   dirtied/s   from devices/s   refaulted/s      cached\n"
+        };
+        format!("{heading}{}\n", styler.clean(self.line()))
     }
 
     fn line(&self) -> String {
@@ -134,20 +137,8 @@ fn total(run: &Run) -> Option<Row> {
 /// The complete terminal output: the machine, each interval, the whole.
 pub fn text(run: &Run, style: Style) -> String {
     let styler = Styler(style);
-    let title = format!("iolite {}: the page cache", styler.clean(&run.info.version));
-    let rows = rows(run);
-    let mut lines = String::new();
-    for (number, row) in rows.iter().enumerate() {
-        if number % PAGE == 0 {
-            lines += &format!("{}\n", Row::headings(row.lookups.is_some()));
-        }
-        lines += &format!("{}\n", styler.clean(row.line()));
-    }
-    filled([
-        styler.paint(Emphasis::Strong, &title) + "\n" + &machine::describe(&run.info, None, styler),
-        lines,
-        summary(run, style),
-    ])
+    let lines = rows(run).iter().enumerate().map(|(number, row)| row.printed(number, styler)).collect();
+    filled([machine::header(run, "the page cache", styler), lines, summary(run, style)])
 }
 
 /// What follows the lines of the intervals.
@@ -157,11 +148,7 @@ pub fn summary(run: &Run, style: Style) -> String {
         None => "no readings: observe for a time longer than the interval\n".to_owned(),
         Some(total) => styler.item("", 0, sentence(&total)),
     };
-    filled([
-        total,
-        answer::warnings(&run.warnings, styler),
-        answer::ended(&crate::document::ending(run), "this", styler),
-    ])
+    filled([total, answer::closing(run, "this", styler)])
 }
 
 fn sentence(total: &Row) -> String {
@@ -182,9 +169,9 @@ fn sentence(total: &Row) -> String {
     format!("whole time: {ratio}; {devices}")
 }
 
-/// The document, `"format": "iolite-cachestat/1"`: `run`, `total` and `intervals` (list), both with `at_ns` (their end), `hits_per_second`,
+/// The document, `"format": "iolite-cachestat/1"`: what every document has, `total` and `intervals` (list), both with `at_ns` (their end), `hits_per_second`,
 /// `misses_per_second`, `created_per_second` (pages; null where not traced), `hit_ratio_percent`, `dirtied_bytes_per_second`,
-/// `device_read_bytes_per_second`, `refaulted_bytes_per_second`, `cached_bytes`; `warnings`, `ending`.
+/// `device_read_bytes_per_second`, `refaulted_bytes_per_second`, `cached_bytes`.
 pub fn json(run: &Run) -> Value {
     let row = |row: &Row| {
         json!({
@@ -199,14 +186,11 @@ pub fn json(run: &Run) -> Value {
             "cached_bytes": row.cached,
         })
     };
-    json!({
-        "format": JSON_FORMAT,
-        "run": shared::stored(&run.info),
+    let members = json!({
         "total": total(run).as_ref().map(row),
         "intervals": rows(run).iter().map(row).collect::<Vec<_>>(),
-        "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "ending": shared::ending(&crate::document::ending(run)),
-    })
+    });
+    document(JSON_FORMAT, run, members)
 }
 
 /// A view that prints a line for each interval when it is over, as vmstat does.
@@ -227,15 +211,9 @@ impl CacheLines {
     }
 
     fn print(&mut self, row: &Row) {
-        let heading = if self.printed.is_multiple_of(PAGE) {
-            format!("{}\n", Row::headings(row.lookups.is_some()))
-        } else {
-            String::new()
-        };
+        let text = row.printed(self.printed, Styler(self.style));
         self.printed += 1;
-        let line = Styler(self.style).clean(row.line());
         let Some(out) = &mut self.out else { return };
-        let text = format!("{heading}{line}\n");
         let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         if written.is_err() {
             self.out = None;

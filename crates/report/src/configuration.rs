@@ -4,6 +4,7 @@ use iolite_model::{Configuration, ConfigurationNote, HostSettings, Layer};
 use iolite_results::Run;
 use serde_json::{Value, json};
 
+use crate::json::described;
 use crate::styler::{Emphasis, Style, Styler};
 
 /// Procedures without a database whose answer is about databases.
@@ -11,9 +12,8 @@ const FOR_DATABASES: [&str; 3] = ["check", "observe", "waits"];
 
 /// Whether a run is about databases.
 fn concerns(run: &Run) -> bool {
-    let asked = run.asked().map(|asked| asked.procedure).unwrap_or_default();
     let inside = run.phases.iter().any(|phase| phase.info.task.layer() == Layer::Database);
-    inside || !run.databases.is_empty() || FOR_DATABASES.contains(&asked.as_str())
+    inside || !run.databases.is_empty() || FOR_DATABASES.contains(&run.procedure().as_str())
 }
 
 /// What the document of a run about databases has as `configuration`; `None` for any other run.
@@ -53,9 +53,9 @@ pub(crate) fn json(configuration: &Configuration) -> Value {
 }
 
 fn note(note: &ConfigurationNote) -> Value {
-    let mut data = serde_json::to_value(note).unwrap_or_default();
-    let kind = data.as_object_mut().and_then(|fields| fields.remove("note"));
-    json!({ "kind": kind, "text": note.to_string(), "source": note.source(), "data": data })
+    let mut value = described(note, "note");
+    value["source"] = note.source().into();
+    value
 }
 
 /// The settings that are known, in the words of the kernel.

@@ -1,47 +1,25 @@
-//! What a run of a check says, and how any run ended.
+//! What all documents about a run have in common, and how a run ended.
 
-use iolite_model::{Calibration, Configuration, Ending, RunInfo, Verdict, Warning};
+use iolite_model::Ending;
 use iolite_results::Run;
-use iolite_stats::{KneeFound, PhaseResult, Preconditioned};
+use serde_json::Value;
 
-/// A run with all that is to be said of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
-    /// What was known when the run started: the storage, the machine.
-    pub run: RunInfo,
-    /// The program's own cost, where it came to be measured.
-    pub calibration: Option<Calibration>,
-    /// How the host is configured for databases, where it was recorded.
-    pub configuration: Option<Configuration>,
-    /// The finished phases, in the order they ran.
-    pub phases: Vec<PhaseResult>,
-    /// One per search for a knee that found one.
-    pub knees: Vec<KneeFound>,
-    /// What came of the random writes before a thorough check's measurement.
-    pub preconditioned: Option<Preconditioned>,
-    /// The warnings, in the order they arose.
-    pub warnings: Vec<Warning>,
-    /// The answer, where one was reached.
-    pub verdict: Option<Verdict>,
-    /// How the run ended.
-    pub ending: Ending,
-}
+use crate::json::{self, stored, warning};
+use crate::meanwhile::Meanwhile;
+use crate::{configuration, stalls};
 
-impl Report {
-    /// What a run of a check says.
-    pub fn of(run: &Run) -> Report {
-        Report {
-            run: run.info.clone(),
-            calibration: run.calibration.clone(),
-            configuration: run.concluded().last(),
-            phases: run.phases.clone(),
-            knees: run.concluded().collect(),
-            preconditioned: run.concluded().last(),
-            warnings: run.warnings.clone(),
-            verdict: run.verdict.clone(),
-            ending: ending(run),
-        }
-    }
+/// The document of a run: `members`, and what every run has.
+pub(crate) fn document(format: &str, run: &Run, members: Value) -> Value {
+    let mut document = members;
+    document["format"] = format.into();
+    document["run"] = stored(&run.info);
+    document["calibration"] = stored(&run.calibration);
+    document["meanwhile"] = stored(Meanwhile::of(run));
+    document["warnings"] = run.warnings.iter().map(warning).collect();
+    document["ending"] = json::ending(&ending(run));
+    stalls::member(run).into_iter().for_each(|member| document["stalls"] = member);
+    configuration::member(run).into_iter().for_each(|member| document["configuration"] = member);
+    document
 }
 
 /// How a run ended; one that never said so was cut short.

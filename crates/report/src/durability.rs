@@ -9,9 +9,9 @@ use iolite_model::acknowledged::{Findings, LossKind, Method, Plan, Totals};
 use iolite_results::Run;
 use serde_json::{Value, json};
 
-use crate::styler::{Emphasis, Style, Styler, count};
-use crate::text::filled;
-use crate::{answer, document, json as shared};
+use crate::answer;
+use crate::document::document;
+use crate::styler::{Emphasis, Style, Styler, count, filled};
 
 /// Name and version of the document.
 pub const JSON_FORMAT: &str = "iolite-durability/1";
@@ -19,14 +19,14 @@ pub const JSON_FORMAT: &str = "iolite-durability/1";
 const LABEL: usize = 14;
 
 /// Terminal output: the answer first.
-pub fn text(found: &Findings, style: Style) -> String {
+pub fn text(_: &Run, found: &Findings, style: Style) -> String {
     let styler = Styler(style);
     filled([answer(found, styler), plan_text(&found.plan, styler), losses(found, styler)])
 }
 
 /// One document.
 pub fn json(run: &Run, found: &Findings) -> Value {
-    json!({ "format": JSON_FORMAT, "run": shared::stored(&run.info), "durability": found })
+    document(JSON_FORMAT, run, json!({ "durability": found }))
 }
 
 /// What a run has written, as far as it has recorded it itself: the notes of the witness are the authority.
@@ -41,23 +41,15 @@ pub(crate) fn run_text(run: &Run, plan: &Plan, style: Style) -> String {
     if let Some(limit) = totals.and_then(|totals| totals.limit) {
         text += &line(styler, "ended", format!("before its time: {limit}"));
     }
-    let failure = match &run.ending {
-        Some(ending @ Ending::Failed(_)) => answer::ended(ending, "", styler),
-        _ => String::new(),
-    };
+    let is_failed = matches!(run.ending, Some(Ending::Failed(_)));
+    let failure = if is_failed { answer::ended(run, "", styler) } else { String::new() };
     filled([text + &plan_text(plan, styler), answer::warnings(&run.warnings, styler), failure])
 }
 
 /// One document of a run.
 pub(crate) fn run_json(run: &Run, plan: &Plan) -> Value {
-    json!({
-        "format": "iolite-durability-run/1",
-        "run": shared::stored(&run.info),
-        "plan": plan,
-        "totals": run.concluded::<Totals>().last(),
-        "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "ending": shared::ending(&document::ending(run)),
-    })
+    let totals = run.concluded::<Totals>().last();
+    document("iolite-durability-run/1", run, json!({ "plan": plan, "totals": totals }))
 }
 
 fn answer(found: &Findings, styler: Styler) -> String {
@@ -173,20 +165,21 @@ mod tests {
     #[test]
     fn the_answer_comes_first() {
         let style = Style { color: false, unicode: true, width: 100 };
-        let kept = text(&found(0), style);
+        let said = |found: &Findings| text(&Run::new(crate::synthetic::run()), found, style);
+        let kept = said(&found(0));
         assert!(
             kept.starts_with("OK: none of 1,000 acknowledged writes is missing\n256 were checked"),
             "{kept}"
         );
-        let lost = text(&found(3), style);
+        let lost = said(&found(3));
         assert!(lost.starts_with("LOST: 3 of 1,000 acknowledged writes\n"), "{lost}");
         assert!(lost.contains("an older write in its place; the first is write 77 of worker 1"), "{lost}");
-        let ended = text(&Findings { ended: true, torn_in_progress: 2, ..found(0) }, style);
+        let ended = said(&Findings { ended: true, torn_in_progress: 2, ..found(0) });
         assert!(
             ended.contains("this result is not meaningful") && ended.contains("2 writes in progress"),
             "{ended}"
         );
-        let nothing = text(&Findings { acknowledged: 0, ..found(0) }, style);
+        let nothing = said(&Findings { acknowledged: 0, ..found(0) });
         assert!(nothing.starts_with("No result"), "{nothing}");
     }
 }

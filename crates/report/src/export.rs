@@ -4,7 +4,7 @@
 //! `iops`, `iops_low` and `iops_high` (its 95 % interval), `bytes_per_second`, `mean_ns`, `p50_ns`, `p99_ns`, `p99_9_ns`, `max_ns`, `stamp`, `ending`. Percentiles come from the merged
 //! histogram; a percentile for which there are too few operations is empty.
 
-use iolite_model::{Ending, OpKind};
+use iolite_model::OpKind;
 use iolite_results::Run;
 use iolite_results::comparison::Figure;
 use iolite_stats::{Estimate, PhaseResult};
@@ -68,11 +68,6 @@ fn row(run: &Run, phase: &PhaseResult, kind: OpKind) -> Option<[String; 23]> {
         let known = summary.as_ref().filter(|summary| summary.rate.high.is_finite());
         known.map(|summary| of(&summary.rate).to_string()).unwrap_or_default()
     };
-    let ending = match phase.end.ending {
-        Ending::Completed => "completed",
-        Ending::Interrupted => "interrupted",
-        Ending::Failed(_) => "failed",
-    };
     Some([
         run.info.id.0.clone(),
         run.info.started_unix.0.to_string(),
@@ -96,6 +91,6 @@ fn row(run: &Run, phase: &PhaseResult, kind: OpKind) -> Option<[String; 23]> {
         figure(Figure::P999),
         summary.as_ref().and_then(|summary| Some(summary.max?.0.to_string())).unwrap_or_default(),
         phase.end.cache.stamp().to_string(),
-        ending.to_owned(),
+        phase.end.ending.name().to_owned(),
     ])
 }

@@ -1,71 +1,15 @@
-//! The machine-readable document of a check, `"format": "iolite-check/1"`.
-//!
-//! The number after the slash is raised when a key goes away or changes its meaning; new keys may appear at any time.
-//! Keys are in snake_case and end in their unit: `_ns` nanoseconds, `_bytes`, `_seconds`, `_unix_ns` nanoseconds
-//! since 1970 (UTC); `iops` is operations per second. JSON has no infinity: a number that is unknown or infinite is
-//! null. Text is as it was found, JSON's own escapes aside; paths that are not UTF-8 have U+FFFD in place of what
-//! is not.
-//!
-//! | key | holds |
-//! |---|---|
-//! | `format` | `iolite-check/1` |
-//! | `run` | `id`, `version`, `model_version`, `command` (list), `started_unix_ns`, `process`, `host`, `storage` |
-//! | `run.host` | `name`, `kernel`, `architecture`, `cpu`, `cpus`, `memory_bytes`, `virtualisation` |
-//! | `run.storage` | `directory`, `filesystem`, `devices` (each before the ones it rests on) |
-//! | `calibration` | null, or `clock`, `clock_cost_ns`, `clock_resolution_ns`, `loop_cost_ns` |
-//! | `configuration` | of a check, an observation and every run inside a database: null, or `settings` of the host (null where unknown) and `notes`: list of `kind`, `text`, `source`, `data` |
-//! | `phases` | list: `index`, `name`, `layer` (`calibration`, `file`, `metadata`, `database`), `concurrency`, `task`, `started_ns` (since the run's start), `ending`, `measured_seconds`, `cache`, `outstanding`, `operations`, `errors`, `stuck`, `rate`, `changes`, `verified` |
-//! | `phases[].task` | what was asked; `kind` is `file`, `metadata` or `database`, the rest are the fields of a job (docs/job.md), sizes in bytes and times in nanoseconds |
-//! | `phases[].cache` | `stamp` (`device`, `partly cached`, `cached`, `unwritten`, `compressed`, `zeros`, `unknown (other I/O on the device)`, `unknown (server I/O not counted)`, `unknown`), `cached_share` (with `partly cached`, else null), `requested_read_bytes`, `requested_written_bytes`, `device_read_bytes`, `device_written_bytes`, `device_flushes`, `own_read_bytes` and `own_written_bytes` (this program's part, null where it is not known), `resident_before`, `resident_after`, `unwritten`, `compressed`, `zeros` (shares from 0 to 1), `unattributed`, `direct_confirmed`, `direct`, `synchronised` |
-//! | `phases[].outstanding` | `at_end`, `lost`, `oldest_ns`, `backlog` |
-//! | `phases[].operations` | list, one per kind that occurred: `kind` (`read`, `write`, `sync`, `commit`, `trim`, `create`...), `operations`, `errors`, `bytes`, `iops`, `bytes_per_second`, `response_ns`, `service_ns`; `iops` and both times are null where none succeeded |
-//! | `phases[].changes` | null, or `operation` (whose rate changed) and `found`: list of `kind` (`level-shift`, `stall`, `periodic`), `at_seconds` (since the start of the measured part), `before_iops` and `after_iops` (estimates), `seconds` (of a stall), `period_seconds`, `amplitude` (share of the mean rate) |
-//! | `…iops` | `value`, `low`, `high` (95 % interval, of the variation within this run), `standard_error`, `effective_samples` |
-//! | `…response_ns` | `mean` (an estimate like `iops`), `p50`, `p90`, `p99`, `p99_9`, `p99_99`, `max`; each quantile has `value`, `low`, `high` and `resolved`: whether there were operations enough for both ends of its interval |
-//! | `…service_ns` | `p50`, `p90`, `p99`, `p99_9`, `p99_99` as numbers: the device's part of the response |
-//! | `phases[].errors` | list: `kind`, `class` (`short`, `device`, `space`, `again`, `unsupported`, `verify`, `other`), `count`, `first_offsets` (bytes), `first` (the first one in words) |
-//! | `phases[].stuck` | operations given up on, the oldest first: `worker`, `kind`, `offset` (bytes), `age_ns` |
-//! | `phases[].rate` | null in a closed loop, or `asked_iops`, `achieved_iops`, `backlog`, `kept` |
-//! | `phases[].verified` | null, or `units`, `wrong`, `unknown`, `unreadable`, `incomplete`, `first` (list: `offset` in bytes, `what`) |
-//! | `knees` | list: `name`, `phases` (indices), `concurrency` (`value`, `low`, `high`), `iops` (at the knee, by the model), `plateau_iops` (an estimate), `saturated`, `relative_residual`, `model` (`name` `usl` or `asymptotes`, its parameters, `text`) |
-//! | `preconditioned` | null, or of a thorough check `steady`, `rounds`, `iops` (mean of the last five rounds), `deviation_percent` |
-//! | `warnings` | list: `kind`, `text`, `data` (the warning's own fields; sizes in bytes, times in nanoseconds) |
-//! | `verdict` | null, or `profile`, `fitness` (`fit`, `marginal`, `unfit`), `reasons` (list: `fitness`, `what`, `measured`, `asked`, `value`, `bound`, `unit` (null, `nanoseconds`, `operations-per-second`, `bytes-per-second`, `count`), `statistic` (null, `mean`, `quantile 0.999`, `longest`, `rate`, `count`), `phase` (null, or the one that was judged), `reservations`: a list of sentences) |
-//! | `meanwhile` | what was sampled during the run, null or empty where it was over too soon: `cpu` (`cpus`, and shares of all of them: `user_share`, `system_share`, `iowait_share`, `steal_share`), `pressure` (list: `resource`, `waiting_share` of the time), `memory` (`min_available_bytes`, `max_dirty_bytes`), `devices` (list, the busiest first: `name`, per second `reads`, `read_bytes`, `writes`, `written_bytes`, and `busy_share`), `databases` (list: `name`, per second `data_reads`, `data_writes`, `log_writes`, `log_syncs`), `waits` (list: `name`, `sessions` on average), `sampling` (`cpu_share` of one CPU, `skipped` samples) |
-//! | `stalls` | with `--stalls`, as in a run ([`run::json`](crate::run::json)) |
-//! | `ending` | `kind` (`completed`, `interrupted`, `failed`), `error` (null unless failed) |
+//! Parts that several documents have: phases, operations, estimates, knees, warnings. Keys and units: [`json`](crate::json()).
 
-use iolite_model::{Cache, CacheStamp, Ending, Layer, Nanos, OpKind, Quantile, Task, Warning};
-use iolite_stats::{Change, Estimate, Histogram, Knee, PhaseChanges, PhaseResult, ScalingModel};
+use std::fmt::Display;
+
+use iolite_model::{Cache, CacheStamp, Ending, Nanos, OpKind, Quantile, Task, Warning};
+use iolite_stats::{Change, Estimate, Histogram, Knee, KneeFound, PhaseChanges, PhaseResult, ScalingModel};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-
-use crate::configuration;
-use crate::document::Report;
-use iolite_stats::KneeFound;
-
-/// Name and version of the document.
-pub const JSON_FORMAT: &str = "iolite-check/1";
 
 /// The quantiles given, with their keys.
 const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99_9", 0.999), ("p99_99", 0.9999)];
-
-/// The document of a check.
-pub fn json(report: &Report) -> Value {
-    json!({
-        "format": JSON_FORMAT,
-        "run": stored(&report.run),
-        "calibration": stored(&report.calibration),
-        "configuration": report.configuration.as_ref().map(configuration::json),
-        "phases": report.phases.iter().map(phase).collect::<Vec<_>>(),
-        "knees": report.knees.iter().map(knee).collect::<Vec<_>>(),
-        "preconditioned": stored(&report.preconditioned),
-        "warnings": report.warnings.iter().map(warning).collect::<Vec<_>>(),
-        "verdict": stored(&report.verdict),
-        "ending": ending(&report.ending),
-    })
-}
 
 /// What has the document's keys as it is stored: texts and numbers, which always serialise.
 pub fn stored(value: impl Serialize) -> Value {
@@ -74,34 +18,23 @@ pub fn stored(value: impl Serialize) -> Value {
 
 pub(crate) fn phase(result: &PhaseResult) -> Value {
     let (info, end) = (&result.info, &result.end);
-    let layer = match info.task.layer() {
-        Layer::Calibration => "calibration",
-        Layer::File => "file",
-        Layer::Metadata => "metadata",
-        Layer::Database => "database",
-    };
     json!({
         "index": info.index,
         "name": info.task.name(),
-        "layer": layer,
+        "layer": info.task.layer(),
         "concurrency": info.task.concurrency(),
         "task": task(&info.task),
         "started_ns": info.started.0,
         "ending": ending(&end.ending),
         "measured_seconds": end.measured.as_secs_f64(),
         "cache": cache(&end.cache),
-        "outstanding": {
-            "at_end": end.outstanding.at_end,
-            "lost": end.outstanding.lost,
-            "oldest_ns": end.outstanding.oldest.0,
-            "backlog": end.outstanding.backlog,
-        },
+        "outstanding": end.outstanding,
         "operations": OpKind::all().filter_map(|kind| operations(result, kind)).collect::<Vec<_>>(),
-        "errors": stored(&end.errors),
-        "stuck": stored(&end.stuck),
-        "rate": stored(end.rate),
+        "errors": end.errors,
+        "stuck": end.stuck,
+        "rate": end.rate,
         "changes": PhaseChanges::of(result).as_ref().map(changes),
-        "verified": stored(&end.verified),
+        "verified": end.verified,
     })
 }
 
@@ -241,21 +174,22 @@ pub(crate) fn knee_found(knee: &Knee) -> Value {
 
 /// A warning.
 pub fn warning(warning: &Warning) -> Value {
-    // The fields are text and integers, which always serialise.
-    let mut data = serde_json::to_value(warning).unwrap_or_default();
-    let kind = data.as_object_mut().and_then(|fields| fields.remove("warning"));
-    json!({ "kind": kind, "text": warning.to_string(), "data": data })
+    described(warning, "warning")
+}
+
+/// What says itself in words and is stored with its kind under `tag`: `kind`, `text`, `data`.
+pub(crate) fn described(what: &(impl Serialize + Display), tag: &str) -> Value {
+    let mut data = stored(what);
+    let kind = data.as_object_mut().and_then(|fields| fields.remove(tag));
+    json!({ "kind": kind, "text": what.to_string(), "data": data })
 }
 
 /// How a run or a phase ended.
 pub fn ending(ending: &Ending) -> Value {
-    let (kind, error) = match ending {
-        Ending::Completed => ("completed", None),
-        Ending::Interrupted => ("interrupted", None),
-        Ending::Failed(error) => ("failed", Some(error)),
-    };
-    json!({ "kind": kind, "error": error })
+    state(Some(ending))
 }
 
-#[cfg(test)]
-mod tests;
+/// How a run ended, or that it is running.
+pub(crate) fn state(ending: Option<&Ending>) -> Value {
+    json!({ "kind": Ending::state(ending), "error": ending.and_then(Ending::error) })
+}

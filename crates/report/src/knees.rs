@@ -1,12 +1,11 @@
 //! Each search's knee in words, and its curves as bars over the loads.
 
 use iolite_model::{Layer, Nanos};
-use iolite_stats::{Estimate, Knee, PhaseResult};
+use iolite_results::Run;
+use iolite_stats::{Estimate, Knee, KneeFound, PhaseResult};
 
 use crate::chart::bars;
-use crate::document::Report;
 use crate::styler::{Emphasis, Styler};
-use iolite_stats::KneeFound;
 use unicode_width::UnicodeWidthStr;
 
 /// Columns of the text under the knee's name.
@@ -30,13 +29,13 @@ pub(crate) fn load_word(layer: Layer, count: u32) -> &'static str {
 }
 
 /// The knees; empty without any.
-pub(crate) fn knees(report: &Report, styler: Styler) -> String {
-    report.knees.iter().map(|result| knee(report, result, styler)).collect()
+pub(crate) fn knees(run: &Run, styler: Styler) -> String {
+    run.concluded().map(|found| knee(run, &found, styler)).collect()
 }
 
-fn knee(report: &Report, result: &KneeFound, styler: Styler) -> String {
+fn knee(run: &Run, result: &KneeFound, styler: Styler) -> String {
     let mut tested: Vec<&PhaseResult> =
-        report.phases.iter().filter(|phase| result.phases.contains(&phase.info.index)).collect();
+        run.phases.iter().filter(|phase| result.phases.contains(&phase.info.index)).collect();
     tested.sort_by_key(|phase| (phase.info.task.concurrency(), phase.info.index));
     let layer = tested.first().map_or(Layer::File, |phase| phase.info.task.layer());
     let mut out = rendered(&result.name, &result.knee, layer, tested.len(), styler);

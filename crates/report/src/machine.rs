@@ -1,8 +1,11 @@
 //! What this storage is: the file system, the devices under it, the machine, and the program's own cost.
 
-use iolite_model::{Calibration, Device, Filesystem, Host, RunInfo, Storage};
+use std::fmt::Display;
 
-use crate::styler::Styler;
+use iolite_model::{Device, Filesystem, Host, Storage};
+use iolite_results::Run;
+
+use crate::styler::{Emphasis, Styler};
 
 /// Columns of the labels.
 const LABEL: usize = 9;
@@ -39,10 +42,11 @@ const NOTABLE: [&str; 27] = [
     "huge",
 ];
 
-/// The header's lines, one fact a line.
-pub(crate) fn describe(run: &RunInfo, calibration: Option<&Calibration>, styler: Styler) -> String {
-    let (storage, host) = (&run.storage, &run.host);
-    let mut out = String::new();
+/// The first lines of a report: what it is of, the storage, the host, and the program's own cost; one fact a line.
+pub(crate) fn header(run: &Run, what: impl Display, styler: Styler) -> String {
+    let title = styler.clean(format_args!("iolite {}: {what}", run.info.version));
+    let (storage, host) = (&run.info.storage, &run.info.host);
+    let mut out = styler.paint(Emphasis::Strong, &title) + "\n";
     if storage.filesystem == Filesystem::default() {
         out += &line(styler, "storage", "not visible from this host");
     } else {
@@ -54,7 +58,7 @@ pub(crate) fn describe(run: &RunInfo, calibration: Option<&Calibration>, styler:
         out += &devices(styler, storage, is_virtual(host));
     }
     out += &line(styler, "host", host_line(host));
-    if let Some(calibration) = calibration {
+    if let Some(calibration) = &run.calibration {
         let text = format!(
             "clock {}: {:.1} ns per reading, resolution {}; measuring loop {:.0} ns per operation",
             calibration.clock,
@@ -67,8 +71,13 @@ pub(crate) fn describe(run: &RunInfo, calibration: Option<&Calibration>, styler:
     out
 }
 
+/// Where a run was: the URL of a database, else a directory.
+pub(crate) fn place(run: &Run, url: Option<&String>) -> String {
+    url.cloned().unwrap_or_else(|| run.info.storage.directory.display().to_string())
+}
+
 /// A line of the header.
-pub(crate) fn line(styler: Styler, label: &str, text: impl std::fmt::Display) -> String {
+pub(crate) fn line(styler: Styler, label: &str, text: impl Display) -> String {
     // A long name of a device is still followed by a blank.
     let label = format!("{label} ");
     styler.item(&format!("{label:<LABEL$}"), LABEL, text)

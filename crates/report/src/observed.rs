@@ -1,17 +1,14 @@
 //! What the machine did over time: each reading as a line with its mean, its extremes, and its course.
 
-use iolite_model::{
-    Bytes, Configuration, Ending, ObservationGap, ObservedDatabase, Reading, RunInfo, WaitsFound, Warning,
-};
-use iolite_results::{Readings, Run};
+use iolite_model::{Bytes, ObservationGap, ObservedDatabase, Reading, WaitsFound};
+use iolite_results::Run;
 use serde_json::{Value, json};
 
 use crate::chart::course;
+use crate::document::document;
 use crate::grid::aligned;
-use crate::json as shared;
-use crate::styler::{Emphasis, Style, Styler};
-use crate::text::filled;
-use crate::{answer, configuration, machine, waits};
+use crate::styler::{Style, Styler, filled};
+use crate::{answer, machine, waits};
 
 /// Name and version of the document of `iolite observe`.
 pub const JSON_FORMAT: &str = "iolite-observe/1";
@@ -74,25 +71,6 @@ const FIGURES: [(&str, &str, &str, Figure); 31] = [
     ("database", "", "log syncs/s", Figure::Counted("log_syncs")),
 ];
 
-/// A time of observing with all that is to be reported of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ObservedReport {
-    /// What was known when it started.
-    pub run: RunInfo,
-    /// How the host is configured for databases.
-    pub configuration: Option<Configuration>,
-    /// What was read.
-    pub readings: Readings,
-    /// The database beside it, where one was observed.
-    pub database: Option<ObservedDatabase>,
-    /// What its sessions waited for: one entry for each time in which it could be read.
-    pub waits: Vec<WaitsFound>,
-    /// The warnings, in the order they arose.
-    pub warnings: Vec<Warning>,
-    /// How it ended.
-    pub ending: Ending,
-}
-
 /// A figure over time.
 struct Line {
     subject: String,
@@ -102,40 +80,25 @@ struct Line {
     points: Vec<(f64, f64)>,
 }
 
-impl ObservedReport {
-    /// What a run says.
-    pub fn of(run: &Run) -> ObservedReport {
-        ObservedReport {
-            run: run.info.clone(),
-            configuration: run.concluded().last(),
-            readings: run.readings.clone(),
-            database: run.concluded().last(),
-            waits: run.concluded().collect(),
-            warnings: run.warnings.clone(),
-            ending: crate::document::ending(run),
-        }
-    }
-
-    fn lines(&self) -> Vec<Line> {
-        let mut lines = Vec::new();
-        let cpus = f64::from(self.run.host.cpus.max(1));
-        for (probe, subject, readings) in self.readings.series() {
-            for &(of, only, label, figure) in &FIGURES {
-                if of != probe || !(only.is_empty() || only == subject) {
-                    continue;
-                }
-                let subject = if subject.is_empty() { probe } else { subject };
-                let subject =
-                    if probe == "pressure" { format!("{probe} {subject}") } else { subject.to_owned() };
-                let points: Vec<_> =
-                    readings.windows(2).filter_map(|pair| figure.between(&pair[0], &pair[1], cpus)).collect();
-                if !points.is_empty() {
-                    lines.push(Line { subject, label, figure, points });
-                }
+/// The figures of all that was read.
+fn lines(run: &Run) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let cpus = f64::from(run.info.host.cpus.max(1));
+    for (probe, subject, readings) in run.readings.series() {
+        for &(of, only, label, figure) in &FIGURES {
+            if of != probe || !(only.is_empty() || only == subject) {
+                continue;
+            }
+            let subject = if subject.is_empty() { probe } else { subject };
+            let subject = if probe == "pressure" { format!("{probe} {subject}") } else { subject.to_owned() };
+            let points: Vec<_> =
+                readings.windows(2).filter_map(|pair| figure.between(&pair[0], &pair[1], cpus)).collect();
+            if !points.is_empty() {
+                lines.push(Line { subject, label, figure, points });
             }
         }
-        lines
     }
+    lines
 }
 
 impl Figure {
@@ -185,20 +148,16 @@ impl Line {
 }
 
 /// The complete terminal output.
-pub fn text(report: &ObservedReport, style: Style) -> String {
+pub fn text(run: &Run, style: Style) -> String {
     let styler = Styler(style);
-    let version = styler.clean(&report.run.version);
-    let title =
-        format!("iolite {version}: observed {}", styler.clean(report.run.storage.directory.display()));
+    let database: Option<ObservedDatabase> = run.concluded().last();
+    let what = format!("observed {}", run.info.storage.directory.display());
     filled([
-        styler.paint(Emphasis::Strong, &title)
-            + "\n"
-            + &machine::describe(&report.run, None, styler)
-            + &report.database.as_ref().map_or(String::new(), |database| of_database(database, styler)),
-        table(&report.lines(), styler),
-        filled(report.waits.iter().map(|found| waits::section(found, styler))),
-        answer::warnings(&report.warnings, styler),
-        answer::ended(&report.ending, "this", styler),
+        machine::header(run, what, styler)
+            + &database.map_or(String::new(), |database| of_database(&database, styler)),
+        table(&lines(run), styler),
+        filled(run.concluded().map(|found| waits::section(&found, styler))),
+        answer::closing(run, "this", styler),
     ])
 }
 
@@ -241,7 +200,7 @@ fn table(lines: &[Line], styler: Styler) -> String {
 /// The document, `"format": "iolite-observe/1"`: `run`, `configuration` (as of a check), `figures` (list: `subject`, `figure` with its unit, `mean`, `p50`, `p95`,
 /// `max`; times in milliseconds, amounts in bytes), `database` (null, or as in SQL the conclusion `observed-database`), `waits` (list of conclusions
 /// `waits`, one for each time in which the database could be read), `warnings`, `ending`. All readings are in SQL.
-pub fn json(report: &ObservedReport) -> Value {
+pub fn json(run: &Run) -> Value {
     let figure = |line: &Line| {
         json!({
             "subject": line.subject,
@@ -252,16 +211,12 @@ pub fn json(report: &ObservedReport) -> Value {
             "max": line.quantile(1.0),
         })
     };
-    json!({
-        "format": JSON_FORMAT,
-        "run": shared::stored(&report.run),
-        "configuration": report.configuration.as_ref().map(configuration::json),
-        "figures": report.lines().iter().map(figure).collect::<Vec<_>>(),
-        "database": report.database,
-        "waits": report.waits,
-        "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "ending": shared::ending(&report.ending),
-    })
+    let members = json!({
+        "figures": lines(run).iter().map(figure).collect::<Vec<_>>(),
+        "database": run.concluded::<ObservedDatabase>().last(),
+        "waits": run.concluded::<WaitsFound>().collect::<Vec<_>>(),
+    });
+    document(JSON_FORMAT, run, members)
 }
 
 #[cfg(test)]
@@ -285,8 +240,7 @@ mod tests {
                 ],
             }));
         }
-        let report = ObservedReport::of(&run);
-        let document = json(&report);
+        let document = json(&run);
         let figures = document["figures"].as_array().unwrap();
         let mean = |name: &str| {
             let figure = figures.iter().find(|figure| figure["figure"] == name);
@@ -296,7 +250,7 @@ mod tests {
         assert!((mean("mean read, ms") - 0.5).abs() < 1e-9);
         assert!((mean("busy, %") - 50.0).abs() < 1e-9);
         assert_eq!(figures.len(), 3);
-        let text = text(&report, Style { color: false, unicode: true, width: 110 });
+        let text = text(&run, Style { color: false, unicode: true, width: 110 });
         assert!(text.contains("vda") && text.contains("reads/s"), "{text}");
     }
 
@@ -327,11 +281,10 @@ mod tests {
             gaps: vec![gap],
         };
         run.event(&Event::Concluded(Box::new(Concluded::of(&database))));
-        let report = ObservedReport::of(&run);
-        let document = json(&report);
+        let document = json(&run);
         assert_eq!(document["figures"][0]["mean"], 30.0, "{document:#}");
         assert_eq!(document["database"]["gaps"][0]["to"], 12 * Nanos::SECOND.0);
-        let text = text(&report, Style { color: false, unicode: true, width: 110 });
+        let text = text(&run, Style { color: false, unicode: true, width: 110 });
         assert!(text.contains("PostgreSQL 15, postgres://h/d"), "{text}");
         assert!(text.contains("no counters and waits from 2.0 s to 12.0 s: connection refused"), "{text}");
     }

@@ -8,48 +8,34 @@ use iolite_model::{Bandwidth, Bytes, Iops, ResultTable, TableCell, TableUnit};
 use iolite_results::Run;
 use serde_json::{Value, json};
 
+use crate::document::document;
 use crate::grid::aligned;
-use crate::run::phase_json;
-use crate::styler::{Emphasis, Style, Styler};
+use crate::run::phases_json;
+use crate::styler::{Emphasis, Style, Styler, filled};
 use crate::table::{NONE, nanos};
-use crate::text::filled;
-use crate::{answer, json as shared, machine};
+use crate::{answer, machine};
 
 /// Name and version of the document.
 const FORMAT: &str = "iolite-tables/1";
 
 /// The tables of a run with what is to be said of them.
-pub(crate) fn text(run: &Run, procedure: &str, tables: &[ResultTable], style: Style) -> String {
+pub(crate) fn text(run: &Run, last: &ResultTable, style: Style) -> String {
     let styler = Styler(style);
-    let version = styler.clean(&run.info.version);
-    let directory = styler.clean(run.info.storage.directory.display());
-    let title = format!("iolite {version}: {} of {directory}", styler.clean(procedure));
-    let header = styler.paint(Emphasis::Strong, &title)
-        + "\n"
-        + &machine::describe(&run.info, run.calibration.as_ref(), styler);
-    let legend = tables.last().map_or_else(String::new, |table| styler.item("", 0, &table.legend));
-    let verdict = run.verdict.as_ref().map_or_else(String::new, |verdict| answer::reasons(verdict, styler));
-    let tables = tables.iter().map(|table| drawn(table, styler));
-    filled(std::iter::once(header).chain(tables).chain([
-        legend,
-        answer::warnings(&run.warnings, styler),
-        answer::ended(&crate::document::ending(run), "the tables", styler) + &verdict,
-    ]))
+    let what = format!("{} of {}", run.procedure(), run.info.storage.directory.display());
+    let tables = run.concluded().map(|table| drawn(&table, styler));
+    let rest = [styler.item("", 0, &last.legend), answer::closing(run, "the tables", styler)];
+    filled(std::iter::once(machine::header(run, what, styler)).chain(tables).chain(rest))
 }
 
 /// The document of such a run.
-pub(crate) fn json(run: &Run, procedure: &str, tables: &[ResultTable]) -> Value {
-    json!({
-        "format": FORMAT,
-        "procedure": procedure,
-        "tables": tables,
-        "run": shared::stored(&run.info),
-        "calibration": shared::stored(&run.calibration),
-        "phases": run.phases.iter().map(phase_json).collect::<Vec<_>>(),
-        "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "verdict": shared::stored(&run.verdict),
-        "ending": shared::ending(&crate::document::ending(run)),
-    })
+pub(crate) fn json(run: &Run, _: &ResultTable) -> Value {
+    let members = json!({
+        "procedure": run.procedure(),
+        "tables": run.concluded::<ResultTable>().collect::<Vec<_>>(),
+        "phases": phases_json(run),
+        "verdict": run.verdict,
+    });
+    document(FORMAT, run, members)
 }
 
 fn drawn(table: &ResultTable, styler: Styler) -> String {

@@ -8,6 +8,7 @@ use iolite_model::{Ending, Fitness, Nanos};
 use serde_json::{Value, json};
 
 use crate::grid::aligned;
+use crate::json::state;
 use crate::styler::{Style, Styler};
 
 /// Name and version of the document.
@@ -27,6 +28,12 @@ pub fn imported(copied: usize, present: usize) -> String {
         1 => format!("{copied} imported, 1 was already present"),
         many => format!("{copied} imported, {many} were already present"),
     }
+}
+
+/// A time since 1970 in UTC; `?` where no calendar has it.
+pub(crate) fn utc(at: Nanos, format: &str) -> String {
+    let instant = jiff::Timestamp::from_nanosecond(i128::from(at.0));
+    instant.map_or_else(|_| "?".into(), |instant| instant.strftime(format).to_string())
 }
 
 /// A run in the list.
@@ -57,25 +64,15 @@ pub struct RunLine {
 }
 
 impl RunLine {
-    fn state(&self) -> &'static str {
-        match self.ending {
-            None => "running",
-            Some(Ending::Completed) => "completed",
-            Some(Ending::Interrupted) => "interrupted",
-            Some(Ending::Failed(_)) => "failed",
-        }
-    }
-
     pub(crate) fn result(&self) -> String {
         match (&self.verdict, &self.ending) {
             (Some((profile, fitness)), Some(Ending::Completed)) => format!("{fitness} for {profile}"),
-            _ => self.state().to_owned(),
+            (_, ending) => Ending::state(ending.as_ref()).to_owned(),
         }
     }
 
     pub(crate) fn started(&self) -> String {
-        let instant = jiff::Timestamp::from_nanosecond(i128::from(self.started_unix.0));
-        instant.map_or_else(|_| "?".into(), |instant| instant.strftime("%Y-%m-%d %H:%M:%S").to_string())
+        utc(self.started_unix, "%Y-%m-%d %H:%M:%S")
     }
 
     /// The command without the program's own name, which says nothing.
@@ -121,10 +118,6 @@ fn shortened(text: &str, room: usize) -> String {
 /// The list as a document.
 pub fn list_json(runs: &[RunLine]) -> Value {
     let run = |run: &RunLine| {
-        let error = match &run.ending {
-            Some(Ending::Failed(error)) => Some(error),
-            _ => None,
-        };
         let verdict = run.verdict.as_ref();
         json!({
             "id": run.id,
@@ -133,7 +126,7 @@ pub fn list_json(runs: &[RunLine]) -> Value {
             "directory": run.directory,
             "command": run.command,
             "phases": run.phases,
-            "ending": { "kind": run.state(), "error": error },
+            "ending": state(run.ending.as_ref()),
             "verdict": verdict.map(|(profile, fitness)| json!({ "profile": profile, "fitness": fitness })),
             "tags": run.tags,
             "notes": run.notes,

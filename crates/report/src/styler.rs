@@ -154,6 +154,12 @@ fn with_units(text: &str) -> Vec<String> {
     words
 }
 
+/// The sections that say anything, an empty line between them.
+pub(crate) fn filled(sections: impl IntoIterator<Item = String>) -> String {
+    let filled: Vec<_> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+    filled.join("\n")
+}
+
 /// A text with everything escaped that a terminal could act on or that would hide or reorder what is read: control
 /// characters, line separators, and the invisible and bidirectional formatting characters of Unicode.
 ///

@@ -1,15 +1,13 @@
-//! Reports for the tests, of the phases that `iolite_synthetic` records.
+//! Runs for the tests, of the phases that `iolite_synthetic` records.
 
 use iolite_model::{
-    Access, Bytes, Calibration, Configuration, ConfigurationNote, DbOperation, Ending, Fitness, HostSettings,
-    Mix, Nanos, OpKind, Quantile, Reason, ReasonUnit, Statistic, Task, Verdict, Warning,
+    Access, Bytes, Calibration, Concluded, Configuration, ConfigurationNote, DbOperation, Ending, Fitness,
+    HostSettings, Mix, Nanos, OpKind, Quantile, Reason, ReasonUnit, Statistic, Task, Verdict, Warning,
 };
-use iolite_stats::{Knee, LoadPoint, PhaseResult};
+use iolite_results::Run;
+use iolite_stats::{Knee, KneeFound, LoadPoint, PhaseResult};
 pub(crate) use iolite_synthetic::*;
 use serde_json::Value;
-
-use crate::document::Report;
-use iolite_stats::KneeFound;
 
 fn search(
     phases: &mut Vec<PhaseResult>,
@@ -43,7 +41,7 @@ fn search(
 }
 
 /// A whole check.
-pub(crate) fn check() -> Report {
+pub(crate) fn check() -> Run {
     let mut phases = Vec::new();
     let small = [
         (1, 17_960.0),
@@ -76,25 +74,20 @@ pub(crate) fn check() -> Report {
     let write = DbOperation::RanWrite { transaction_length: 10, hang: Nanos(0) };
     let sets = [(OpKind::Write, 24_000.0, 9_000.0, 64, 0), (OpKind::Commit, 2_400.0, 700_000.0, 0, 0)];
     phases.push(phase(20, database("RanWrite", write, 2), &sets));
-    Report {
-        configuration: Some(Configuration {
-            settings: HostSettings { swappiness: Some(60), ..HostSettings::default() },
-            notes: vec![ConfigurationNote::Overcommit { value: 0 }],
-        }),
-        run: run(),
-        calibration: Some(Calibration {
-            clock: "tsc".into(),
-            clock_cost_ns: 18.24,
-            clock_resolution: Nanos(1),
-            loop_cost_ns: 61.7,
-        }),
-        phases,
-        knees,
-        preconditioned: None,
-        warnings: warnings(),
-        verdict: Some(verdict()),
-        ending: Ending::Completed,
-    }
+    let configuration = Configuration {
+        settings: HostSettings { swappiness: Some(60), ..HostSettings::default() },
+        notes: vec![ConfigurationNote::Overcommit { value: 0 }],
+    };
+    let mut check = of_phases(phases);
+    check.calibration = Some(Calibration {
+        clock: "tsc".into(),
+        clock_cost_ns: 18.24,
+        clock_resolution: Nanos(1),
+        loop_cost_ns: 61.7,
+    });
+    check.conclusions = knees.iter().map(Concluded::of).chain([Concluded::of(&configuration)]).collect();
+    (check.warnings, check.verdict) = (warnings(), Some(verdict()));
+    check
 }
 
 fn warnings() -> Vec<Warning> {
@@ -146,18 +139,15 @@ fn verdict() -> Verdict {
 }
 
 /// A run that measured nothing.
-pub(crate) fn empty() -> Report {
-    Report {
-        configuration: None,
-        run: run(),
-        calibration: None,
-        phases: Vec::new(),
-        knees: Vec::new(),
-        preconditioned: None,
-        warnings: Vec::new(),
-        verdict: None,
-        ending: Ending::Completed,
-    }
+pub(crate) fn empty() -> Run {
+    of_phases(Vec::new())
+}
+
+/// A run that has completed these phases, and concluded nothing.
+pub(crate) fn of_phases(phases: Vec<PhaseResult>) -> Run {
+    let mut of_phases = Run::new(run());
+    (of_phases.phases, of_phases.ending) = (phases, Some(Ending::Completed));
+    of_phases
 }
 
 /// Every key with the path to it, lists shown by their first entry.

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use iolite_model::{Access, Bytes, CacheStamp, Ending, Iops, Layer, Nanos, OpKind, PerKind, Quantile, Task};
-use iolite_stats::{Direction, Estimate, PhaseChanges, PhaseResult, Summary};
+use iolite_results::Run;
+use iolite_stats::{Direction, Estimate, KneeFound, PhaseChanges, PhaseResult, Preconditioned, Summary};
 
-use crate::document::Report;
 use crate::styler::{self, Emphasis, Styler};
 use crate::words;
 use unicode_width::UnicodeWidthStr;
@@ -58,13 +58,13 @@ impl Row {
 }
 
 /// The table with its legend; empty without phases. The null back end has no row: its cost stands in the header.
-pub(crate) fn table(report: &Report, styler: Styler) -> String {
-    let Joined { phases, shifted, windows } = Joined::of(&report.phases);
-    let report = &Report { phases, ..report.clone() };
+pub(crate) fn table(run: &Run, styler: Styler) -> String {
+    let Joined { phases, shifted, windows } = Joined::of(&run.phases);
+    let knees: Vec<KneeFound> = run.concluded().collect();
     let rows: Vec<Row> = [Layer::File, Layer::Metadata, Layer::Database]
         .into_iter()
-        .flat_map(|layer| searches(report, layer))
-        .flat_map(|search| search_rows(report, &search, &shifted, styler))
+        .flat_map(|layer| searches(&phases, layer))
+        .flat_map(|search| search_rows(&knees, &search, &shifted, styler))
         .collect();
     if rows.is_empty() {
         return String::new();
@@ -89,14 +89,14 @@ pub(crate) fn table(report: &Report, styler: Styler) -> String {
     if windows > 1 {
         legend += &format!("; judged loads: up to {windows} windows each, combined");
     }
-    if let Some(span) = random_span(report) {
+    if let Some(span) = random_span(&phases) {
         legend += &format!("; random I/O over {span}");
     }
-    if let Some(found) = &report.preconditioned {
+    if let Some(found) = run.concluded::<Preconditioned>().last() {
         let steady = if found.steady { "steady" } else { "not steady" };
         legend += &styler.clean(format_args!("; {steady} after {} rounds of random writes", found.rounds));
     }
-    if report.phases.iter().any(|phase| phase.info.task.layer() == Layer::Database && writes(phase)) {
+    if phases.iter().any(|phase| phase.info.task.layer() == Layer::Database && writes(phase)) {
         legend += &format!("; {}", words::SETS);
     }
     draw(rows, styler) + &styler.item("", 0, legend)
@@ -143,8 +143,8 @@ impl Joined {
 }
 
 /// The span of the random reads and writes of a file.
-fn random_span(report: &Report) -> Option<Bytes> {
-    report.phases.iter().find_map(|phase| match &phase.info.task {
+fn random_span(phases: &[PhaseResult]) -> Option<Bytes> {
+    phases.iter().find_map(|phase| match &phase.info.task {
         Task::File(task) if !matches!(task.access, Access::Sequential) => Some(task.target.size()),
         _ => None,
     })
@@ -155,9 +155,9 @@ fn writes(phase: &PhaseResult) -> bool {
 }
 
 /// The phases of a layer, those of one name together, by concurrency; names in the order they first ran.
-fn searches(report: &Report, layer: Layer) -> Vec<Vec<&PhaseResult>> {
+fn searches(phases: &[PhaseResult], layer: Layer) -> Vec<Vec<&PhaseResult>> {
     let mut searches: Vec<Vec<&PhaseResult>> = Vec::new();
-    for phase in report.phases.iter().filter(|phase| phase.info.task.layer() == layer) {
+    for phase in phases.iter().filter(|phase| phase.info.task.layer() == layer) {
         let same = |search: &&mut Vec<&PhaseResult>| {
             search.first().is_some_and(|first| first.info.task.name() == phase.info.task.name())
         };
@@ -176,12 +176,12 @@ fn searches(report: &Report, layer: Layer) -> Vec<Vec<&PhaseResult>> {
 }
 
 fn search_rows(
-    report: &Report,
+    knees: &[KneeFound],
     search: &[&PhaseResult],
     shifted: &BTreeSet<u32>,
     styler: Styler,
 ) -> Vec<Row> {
-    let knee = knee_phase(report, search);
+    let knee = knee_phase(knees, search);
     let mut rows = Vec::new();
     for (number, phase) in search.iter().enumerate() {
         let is_knee = knee.is_some_and(|(index, _)| index == phase.info.index);
@@ -212,9 +212,8 @@ fn search_rows(
 /// The phase of a search that stands for its knee, and whether the knee itself was tested.
 ///
 /// The knee comes from a model: where nobody measured at it, the nearest by ratio is shown.
-fn knee_phase(report: &Report, search: &[&PhaseResult]) -> Option<(u32, bool)> {
-    let found =
-        |phase: &&PhaseResult| report.knees.iter().find(|knee| knee.phases.contains(&phase.info.index));
+fn knee_phase(knees: &[KneeFound], search: &[&PhaseResult]) -> Option<(u32, bool)> {
+    let found = |phase: &&PhaseResult| knees.iter().find(|knee| knee.phases.contains(&phase.info.index));
     let target = f64::from(search.iter().find_map(found)?.knee.concurrency);
     let distance = |phase: &PhaseResult| (f64::from(phase.info.task.concurrency()).ln() - target.ln()).abs();
     let nearest = search

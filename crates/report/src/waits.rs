@@ -1,14 +1,13 @@
 //! What sessions waited for: average active sessions by wait, statements, blockers.
 
-use iolite_model::{Ending, RunInfo, WaitShare, WaitsFound, Warning};
+use iolite_model::{WaitShare, WaitsFound};
 use iolite_results::Run;
 use serde_json::{Value, json};
 
 use crate::chart::horizontal_bar;
-use crate::json as shared;
+use crate::document::document;
 use crate::run::{Note, rendered};
-use crate::styler::{Emphasis, Style, Styler, count};
-use crate::text::filled;
+use crate::styler::{Emphasis, Style, Styler, count, filled};
 use crate::{answer, machine};
 use unicode_width::UnicodeWidthStr;
 
@@ -19,58 +18,22 @@ const SHOWN: usize = 8;
 /// Columns of the longest bar.
 const BAR: usize = 24;
 
-/// A time of watching with all that is to be reported of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WaitsReport {
-    /// What was known when it started.
-    pub run: RunInfo,
-    /// The database's URL without its password.
-    pub database: String,
-    /// What was seen.
-    pub found: Option<WaitsFound>,
-    /// The warnings, in the order they arose.
-    pub warnings: Vec<Warning>,
-    /// How it ended.
-    pub ending: Ending,
-}
-
-impl WaitsReport {
-    /// What a run says.
-    pub fn of(run: &Run) -> WaitsReport {
-        WaitsReport {
-            run: run.info.clone(),
-            database: run.asked().map(|asked| asked.subject).unwrap_or_default(),
-            found: run.concluded().last(),
-            warnings: run.warnings.clone(),
-            ending: crate::document::ending(run),
-        }
-    }
-}
-
 /// The complete terminal output.
-pub fn text(report: &WaitsReport, style: Style) -> String {
+pub fn text(run: &Run, style: Style) -> String {
     let styler = Styler(style);
-    let version = styler.clean(&report.run.version);
-    let title = format!("iolite {version}: waits of {}", styler.clean(&report.database));
+    let found: Option<WaitsFound> = run.concluded().last();
     filled([
-        styler.paint(Emphasis::Strong, &title) + "\n" + &machine::describe(&report.run, None, styler),
-        report.found.as_ref().map_or(String::new(), |found| section(found, styler)),
-        answer::warnings(&report.warnings, styler),
-        answer::ended(&report.ending, "this", styler),
+        machine::header(run, format_args!("waits of {}", run.subject()), styler),
+        found.map_or(String::new(), |found| section(&found, styler)),
+        answer::closing(run, "this", styler),
     ])
 }
 
-/// The document, `"format": "iolite-waits/1"`: `run`, `database`, `waits` (null, or as in SQL the conclusion `waits`),
-/// `warnings`, `ending`.
-pub fn json(report: &WaitsReport) -> Value {
-    json!({
-        "format": JSON_FORMAT,
-        "run": shared::stored(&report.run),
-        "database": report.database,
-        "waits": report.found,
-        "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "ending": shared::ending(&report.ending),
-    })
+/// The document, `"format": "iolite-waits/1"`: what every document has, `database`, `waits` (null, or as in SQL the conclusion
+/// `waits`).
+pub fn json(run: &Run) -> Value {
+    let waits = run.concluded::<WaitsFound>().last();
+    document(JSON_FORMAT, run, json!({ "database": run.subject(), "waits": waits }))
 }
 
 /// The waits of a phase, or of a time of watching.

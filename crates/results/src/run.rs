@@ -107,6 +107,16 @@ impl Run {
         self.concluded().next()
     }
 
+    /// The procedure that was asked for, for example `check`; empty where that was not recorded.
+    pub fn procedure(&self) -> String {
+        self.asked().map(|asked| asked.procedure).unwrap_or_default()
+    }
+
+    /// What the procedure is about, for example the name of a job; empty where that was not recorded.
+    pub fn subject(&self) -> String {
+        self.asked().map(|asked| asked.subject).unwrap_or_default()
+    }
+
     /// The last conclusion of a kind about a phase.
     pub fn of_phase<C: Conclusion>(&self, phase: u32) -> Option<C> {
         let about = |concluded: &&Concluded| concluded.phase == Some(phase);

@@ -1,7 +1,7 @@
 //! From events to rows.
 
 use iolite_model::{
-    Calibration, Concluded, Ending, Event, Fitness, Interval, OpTotals, Percentiles, PhaseEnd, PhaseInfo,
+    Calibration, Concluded, Ending, Event, Interval, OpTotals, Percentiles, PhaseEnd, PhaseInfo,
     PhaseRelease, Reading, RunId, RunInfo, Verdict, Warning, WorkerTotals,
 };
 use jiff::Timestamp;
@@ -209,15 +209,14 @@ impl Row<'_> {
     }
 
     fn phase_ended(&self, end: &PhaseEnd) -> Outcome {
-        let (ending, failure) = words(&end.ending);
         let (outstanding, rate) = (&end.outstanding, end.rate.as_ref());
         let mut set = columns("", "the cache", &end.cache)?;
         set.extend(columns("verified_", "what was verified", &end.verified)?);
         // These have a table of their own.
         set.retain(|(name, _)| name != "verified_first");
         set.extend(cells([
-            ("ending", ending.to_owned().into()),
-            ("failure", failure.map(str::to_owned).into()),
+            ("ending", end.ending.name().to_owned().into()),
+            ("failure", end.ending.error().map(str::to_owned).into()),
             ("measured_ns", integer(end.measured.0).into()),
             ("outstanding_at_end", integer(outstanding.at_end).into()),
             ("outstanding_lost", integer(outstanding.lost).into()),
@@ -259,21 +258,20 @@ impl Row<'_> {
     fn verdict(&self, verdict: &Verdict) -> Outcome {
         self.execute(
             "INSERT INTO verdict (run, sequence, profile, fitness) VALUES (?1, ?2, ?3, ?4)",
-            params![self.run, self.sequence, verdict.profile, word(verdict.fitness)],
+            params![self.run, self.sequence, verdict.profile, verdict.fitness.to_string()],
         )?;
         self.insert_all("reason", &[("verdict", self.sequence)], &verdict.reasons)
     }
 
     fn run_ended(&self, ending: &Ending) -> Outcome {
         let now = Timestamp::now();
-        let (ending, failure) = words(ending);
         self.execute(
             "UPDATE run SET ending = ?2, failure = ?3, finished_unix_ns = ?4, finished_utc = ?5, ended_sequence = ?6
               WHERE id = ?1",
             params![
                 self.run,
-                ending,
-                failure,
+                ending.name(),
+                ending.error(),
                 integer(u64::try_from(now.as_nanosecond()).unwrap_or(0)),
                 utc(Ok(now)),
                 self.sequence,
@@ -286,17 +284,4 @@ impl Row<'_> {
 /// ISO 8601 in UTC with milliseconds, so that texts sort as times.
 pub(crate) fn utc(time: Result<Timestamp, jiff::Error>) -> String {
     time.map_or_else(|_| String::new(), |time| format!("{time:.3}"))
-}
-
-fn word(fitness: Fitness) -> String {
-    fitness.to_string()
-}
-
-/// How an ending is stored: its name, and the error that it says.
-fn words(ending: &Ending) -> (&'static str, Option<&str>) {
-    match ending {
-        Ending::Completed => ("completed", None),
-        Ending::Interrupted => ("interrupted", None),
-        Ending::Failed(error) => ("failed", Some(error)),
-    }
 }

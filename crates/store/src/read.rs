@@ -370,7 +370,6 @@ pub(crate) fn texts(store: &Store, row: &Row<'_>, column: &'static str) -> Resul
     serde_json::from_str(&store.get::<String>(row, column)?).map_err(|error| store.unreadable(column, error))
 }
 
-/// A fitness by its name.
 pub(crate) fn fitness(store: &Store, name: String) -> Result<Fitness, Error> {
     serde_json::from_value(Value::String(name)).map_err(|error| store.unreadable("a fitness", error))
 }

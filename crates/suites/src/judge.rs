@@ -103,7 +103,6 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) phases: &'a [PhaseResult],
 }
 
-/// The verdict by the profile, by the demands on the rate, and by the circumstances.
 pub(crate) fn judge(
     profile: &Profile,
     circumstances: Circumstances<'_>,

@@ -7,7 +7,7 @@ use iolite_model::{Bytes, Iops, Nanos, Profile, RunInfo};
 use iolite_suites::{CheckError, CheckOptions};
 
 use super::args::CheckArgs;
-use crate::exit::UsageError;
+use crate::exit::{UsageError, refuse};
 use crate::shared_args::{OutputArgs, StallArgs};
 use crate::{profiles, setup};
 
@@ -59,7 +59,7 @@ impl Options {
         let fits = if args.thorough { Bytes(u64::MAX) } else { free };
         check_budgets(time, space, fits, args.budget_space.is_some(), &directory)?;
         if args.target_response == Some(Nanos(0)) {
-            return Err(UsageError::new("--target-response must be longer than zero").into());
+            refuse!("--target-response must be longer than zero");
         }
         let run = setup::run_info(storage);
         Ok(Options {
@@ -119,12 +119,11 @@ fn check_budgets(
         });
     }
     if space > free {
-        let message = format!(
+        refuse!(
             "--budget-space {space} is more than the {free} free in {}, without the reserve (by default 5 %, at least 1 GiB): \
                  specify less, or reduce the reserve (--keep-free)",
             directory.display()
         );
-        return Err(UsageError::new(message).into());
     }
     Ok(())
 }

@@ -6,13 +6,13 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use iolite_jobs::{Language, native};
-use iolite_model::{Bytes, Job, JobTask, Target};
+use iolite_model::{Bytes, Job};
 use iolite_report::Style;
 
 use iolite_report::explain::job::{ExistingFile, JobToExplain, SystemContext, text as words};
 
 use crate::exit::UsageError;
-use crate::job::{Loaded, check, parse_to_explain};
+use crate::job::{Loaded, check, parse_to_explain, targets};
 
 /// What a job will do, in words, and what it is in iolite's own language where it is written in another.
 ///
@@ -33,17 +33,9 @@ pub(super) fn explain(path: &Path, text: &str, style: Style) -> Result<String, U
 
 /// What the job's warnings depend on: the memory, and what of its files is there.
 fn context(job: &Job) -> SystemContext {
-    let paths = job.tasks.iter().filter_map(|task| match task {
-        JobTask::Io(task) => Some(&task.target),
-        JobTask::Metadata(_) => None,
-    });
-    let paths = paths.flat_map(|target| match target {
-        Target::Existing(existing) => vec![&existing.path],
-        Target::Files(files) => files.files.iter().map(|file| &file.path).collect(),
-        Target::File(_) | Target::Null { .. } => Vec::new(),
-    });
+    let paths = targets(job);
     let found: BTreeMap<PathBuf, ExistingFile> =
-        paths.filter_map(|path| Some((path.clone(), look_at(path)?))).collect();
+        paths.filter_map(|path| Some((path.to_owned(), look_at(path)?))).collect();
     SystemContext { memory: iolite_observe::host().memory, found }
 }
 

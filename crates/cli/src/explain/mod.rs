@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use iolite_report::explain::{ResultToExplain, result};
 
-use crate::exit::{self, Exit, UsageError};
+use crate::exit::{self, Exit, UsageError, refuse};
 use crate::output;
 use content::Content;
 
@@ -89,8 +89,7 @@ fn read(path: &Path) -> Result<String, UsageError> {
     } else {
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
-                let message = format!("{shown} is a directory: specify a result file or a job file");
-                return Err(UsageError::new(message));
+                refuse!("{shown} is a directory: specify a result file or a job file");
             }
             _ => File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)),
         }
@@ -101,8 +100,7 @@ fn read(path: &Path) -> Result<String, UsageError> {
         ))
     })?;
     if bytes.len() as u64 > LARGEST {
-        let message = format!("{shown} is larger than 64 MiB, the maximum for a result or job");
-        return Err(UsageError::new(message));
+        refuse!("{shown} is larger than 64 MiB, the maximum for a result or job");
     }
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| {
         UsageError::new(format!(

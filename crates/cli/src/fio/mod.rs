@@ -25,7 +25,7 @@ use iolite_fio::language::{Invocation, Thread, help, print};
 use iolite_fio::output::inflate::inflate;
 use iolite_model::JobTask;
 
-use crate::exit::UsageError;
+use crate::exit::{UsageError, refuse};
 
 /// The version that is reported to callers: they compare it with fio's.
 pub(crate) const VERSION: &str = "fio-3.42-iolite";
@@ -124,8 +124,7 @@ fn perform(invocation: &Invocation) -> anyhow::Result<Outcome> {
     }
     if plan.threads.is_empty() {
         crate::output::print_data(&help::general())?;
-        let message = "no job is defined: specify a job file, or --name=NAME and the options of the job";
-        return Err(UsageError::new(message).into());
+        refuse!("no job is defined: specify a job file, or --name=NAME and the options of the job");
     }
     run::run(invocation, plan)
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use iolite_fio::language::Thread;
-use iolite_model::{JobTask, Target};
+use iolite_model::JobTask;
 
-use crate::exit::UsageError;
+use crate::exit::refuse;
 use crate::output;
 
 /// Devices that are written to and hold something, and what that is.
@@ -27,10 +27,7 @@ pub(super) fn ask(held: &Held) -> anyhow::Result<()> {
         let mut answer = String::new();
         io::stdin().read_line(&mut answer)?;
         if answer.trim() != name {
-            let message = format!(
-                "{name} was not overwritten: it contains {what}; --allow-overwrite skips this question"
-            );
-            return Err(UsageError::new(message).into());
+            refuse!("{name} was not overwritten: it contains {what}; --allow-overwrite skips this question");
         }
     }
     Ok(())
@@ -49,14 +46,8 @@ pub(super) fn held(threads: &[Thread]) -> Held {
         if !task.mix.writes() && !task.mix.trims() {
             continue;
         }
-        let paths: Vec<&Path> = match &task.target {
-            Target::Files(target) => target.files.iter().map(|file| file.path.as_path()).collect(),
-            Target::Existing(target) => vec![&target.path],
-            Target::Null { .. } | Target::File(_) => Vec::new(),
-        };
-        held.extend(
-            paths.into_iter().filter_map(|path| Some((path.to_owned(), iolite_engine::contents(path)?))),
-        );
+        let paths = task.target.named().into_iter();
+        held.extend(paths.filter_map(|path| Some((path.to_owned(), iolite_engine::contents(path)?))));
     }
     held
 }

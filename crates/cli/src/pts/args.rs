@@ -8,7 +8,7 @@ use iolite_model::{PtsClass, PtsPurge, PtsTest};
 use iolite_suites::{PtsPurgeRequest, PtsRange, PtsRequest, PtsWriteCacheRequest};
 
 use crate::exit;
-use crate::shared_args::OutputArgs;
+use crate::shared_args::{OutputArgs, choice, number};
 use crate::writes::WriteArgs;
 
 const EXAMPLES: &str = "\
@@ -39,8 +39,8 @@ pub(crate) struct PtsArgs {
     pub(crate) allow_overwrite: Option<PathBuf>,
 
     /// Tests to run; their order is that of the specification [default: all without those of hard disks, or those of the class]
-    #[arg(long, value_name = "TEST,...", value_delimiter = ',')]
-    pub(crate) tests: Vec<TestArg>,
+    #[arg(long, value_name = "TEST,...", value_delimiter = ',', value_parser = choice(PtsTest::ALL))]
+    pub(crate) tests: Vec<PtsTest>,
 
     /// Fraction of the specified times and sizes, for a rehearsal: with 0.01, each cell takes a hundredth of the time, and
     /// preconditioning and write saturation write a hundredth of the data. The device is still purged completely. Every output
@@ -50,8 +50,8 @@ pub(crate) struct PtsArgs {
 
     /// What the drive is used for: its active range, write cache, and the amounts of preconditioning and write saturation, which
     /// are then multiples of the size of the device instead of the active range [default: all of the device, settings unchanged]
-    #[arg(long, value_name = "CLASS")]
-    pub(crate) class: Option<ClassArg>,
+    #[arg(long, value_name = "CLASS", value_parser = choice(PtsClass::ALL))]
+    pub(crate) class: Option<PtsClass>,
 
     /// Active range, from the start of the device: a size, or a percentage of the device [default: that of the class, or 100%]
     #[arg(long, value_name = "SIZE|PERCENT%", value_parser = range)]
@@ -96,44 +96,6 @@ pub(crate) struct PtsArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// A test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TestArg {
-    /// Random IOPS by mix and block size
-    Iops,
-    /// Response times at queue depth 1
-    Latency,
-    /// Sequential throughput by block size
-    Throughput,
-    /// Random writes until four times the device size is written, or for 24 hours
-    WriteSaturation,
-    /// Bursts of random writes after waits of 5 to 50 seconds (HIR)
-    HostIdleRecovery,
-    /// Sequential writes before and after random ones (XSR)
-    CrossStimulusRecovery,
-    /// Reads and writes of many sizes, most of them to a small part of the device (ECW)
-    Composite,
-    /// The composite workload by number of threads and queue depth
-    DemandVariation,
-    /// Random 8 KiB, 65 % reads, by number of threads and queue depth, with response time histograms (DIRTH)
-    DemandIntensity,
-    /// Hard disks: random IOPS by zone
-    ZoneIops,
-    /// Hard disks: sequential throughput by zone
-    ZoneThroughput,
-}
-
-/// What a drive is used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ClassArg {
-    /// All of the device, write cache off
-    Enterprise,
-    /// 75 % of the device, write cache on
-    Client,
-    /// All of the device by zones, without purge, preconditioning and steady state
-    HardDisk,
-}
-
 /// State of a write cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WriteCacheArg {
@@ -160,29 +122,8 @@ pub(crate) enum PurgeArg {
     Sanitize,
 }
 
-impl From<TestArg> for PtsTest {
-    fn from(test: TestArg) -> PtsTest {
-        match test {
-            TestArg::Iops => PtsTest::Iops,
-            TestArg::Latency => PtsTest::Latency,
-            TestArg::Throughput => PtsTest::Throughput,
-            TestArg::WriteSaturation => PtsTest::WriteSaturation,
-            TestArg::HostIdleRecovery => PtsTest::HostIdleRecovery,
-            TestArg::CrossStimulusRecovery => PtsTest::CrossStimulusRecovery,
-            TestArg::Composite => PtsTest::Composite,
-            TestArg::DemandVariation => PtsTest::DemandVariation,
-            TestArg::DemandIntensity => PtsTest::DemandIntensity,
-            TestArg::ZoneIops => PtsTest::ZoneIops,
-            TestArg::ZoneThroughput => PtsTest::ZoneThroughput,
-        }
-    }
-}
-
 fn scale(text: &str) -> anyhow::Result<f64> {
-    match text.parse() {
-        Ok(share) if f64::is_finite(share) && share > 0.0 && share <= 1.0 => Ok(share),
-        _ => bail!("specify a fraction above 0 and up to 1, for example 0.01"),
-    }
+    number(text, |share| share <= 1.0, "a fraction above 0 and up to 1, for example 0.01")
 }
 
 /// A size, or a percentage.
@@ -200,13 +141,9 @@ impl PtsArgs {
     /// What is asked for.
     pub(super) fn request(&self) -> PtsRequest {
         PtsRequest {
-            tests: self.tests.iter().map(|&test| test.into()).collect(),
+            tests: self.tests.clone(),
             scale: self.scale,
-            class: self.class.map(|class| match class {
-                ClassArg::Enterprise => PtsClass::Enterprise,
-                ClassArg::Client => PtsClass::Client,
-                ClassArg::HardDisk => PtsClass::HardDisk,
-            }),
+            class: self.class,
             range: self.active_range,
             threads: self.threads,
             depth: self.depth,

@@ -16,7 +16,8 @@ use iolite_store::Store;
 use iolite_suites::{Pts, PtsAccess};
 
 use self::target::InspectedTarget;
-use crate::exit::{self, Exit, UsageError};
+use crate::conduct::printed;
+use crate::exit::{self, Exit, UsageError, refuse};
 use crate::{output, setup, signals};
 
 pub(crate) use self::args::PtsArgs;
@@ -69,9 +70,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let mut purge = DevicePurge::new(&terms.target, access.purged, &control);
     let failure = session.drive(&mut procedure, &mut purge).err();
     let restored = cache.restore();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.view.quiet);
+    let run = printed(session.end(ending(failure, &control)), &args.output)?;
     restored?;
     let progress = PtsProgress::of(&run, &terms);
     let conforms = progress.unsteady().is_empty() && progress.paused().is_empty();
@@ -161,17 +160,15 @@ fn allowed(args: &PtsArgs, terms: &PtsTerms, plan: &WritePlan) -> anyhow::Result
             setup::named_devices(if device { std::slice::from_ref(path) } else { &[] })
         }
         Some(path) => {
-            let message = format!(
+            refuse!(
                 "--allow-overwrite {} differs from the target {}: specify the same path",
                 path.display(),
                 args.target.display()
             );
-            Err(UsageError::new(message).into())
         }
         None => {
             let shown = args.target.display();
-            let message = format!("{}; to confirm, add --allow-overwrite {shown}", budget(terms, plan));
-            Err(UsageError::new(message).into())
+            refuse!("{}; to confirm, add --allow-overwrite {shown}", budget(terms, plan));
         }
     }
 }
@@ -184,24 +181,20 @@ fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<(Run,
     let events = store.events(&id)?;
     let run = Run::of(&events).ok_or_else(|| UsageError::new(format!("run {id} has no start record")))?;
     let Some(theirs) = run.concluded::<PtsTerms>().next() else {
-        let message =
-            format!("run {id} is not a run of `iolite pts`: specify another run (see `iolite results list`)");
-        return Err(UsageError::new(message).into());
+        refuse!("run {id} is not a run of `iolite pts`: specify another run (see `iolite results list`)");
     };
     if theirs.device != terms.device {
-        let message = format!(
+        refuse!(
             "run {id} measured another device at {} ({}), this one is {}: specify the same device to resume it",
             theirs.target.display(),
             theirs.device,
             terms.device
         );
-        return Err(UsageError::new(message).into());
     }
     if theirs != *terms {
-        let message = format!(
+        refuse!(
             "run {id} has other arguments (target, class, tests, scale, sizes, threads, depth or settings of the device): repeat the same arguments to resume it"
         );
-        return Err(UsageError::new(message).into());
     }
     Ok((run, events))
 }

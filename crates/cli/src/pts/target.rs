@@ -9,7 +9,7 @@ use iolite_model::{Bytes, PtsTerms};
 use iolite_suites::PtsTarget;
 use iolite_sys::device;
 
-use crate::exit::UsageError;
+use crate::exit::{UsageError, refuse};
 
 /// Unit in which the kernel counts the blocks of a file (st_blocks, stat(2)).
 const ALLOCATION_UNIT: u64 = 512;
@@ -49,17 +49,13 @@ impl InspectedTarget {
         let kind = metadata.file_type();
         let is_device = kind.is_block_device();
         if !is_device && !kind.is_file() {
-            let message = format!("{shown} is neither a block device nor a regular file");
-            return Err(UsageError::new(message));
+            refuse!("{shown} is neither a block device nor a regular file");
         }
         let number = device::device_number(&file).map_err(cannot)?;
         if let Some(number) = number {
             let reasons = device::in_use(number).map_err(cannot)?;
             if let Some(reason) = reasons.first() {
-                let message = format!(
-                    "{shown} is in use ({reason}): all its data would be lost; specify another device"
-                );
-                return Err(UsageError::new(message));
+                refuse!("{shown} is in use ({reason}): all its data would be lost; specify another device");
             }
         }
         let size = Bytes(device::size_of(&file).map_err(cannot)?);

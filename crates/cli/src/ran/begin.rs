@@ -8,7 +8,7 @@ use iolite_session::{RanDatabase, Session, answered};
 use super::options::SessionArgs;
 use super::refused::refused;
 use super::runs::measuring_on;
-use crate::exit::UsageError;
+use crate::exit::refuse;
 use crate::setup;
 
 /// Opens the database that the arguments name, and checks whether it exists.
@@ -31,11 +31,10 @@ pub(super) fn open(args: &SessionArgs, control: &Control) -> anyhow::Result<RanD
 pub(super) fn refuse_other_writers(database: &RanDatabase, args: &SessionArgs) -> anyhow::Result<()> {
     let url = database.url();
     let Some(run) = measuring_on(url, args.output.results.clone(), true) else { return Ok(()) };
-    let message = format!(
+    refuse!(
         "run {run} is writing to the globals of {url}, each of which is used by one job only: wait until it ends, stop it (stop \
          {run}), or set up another database"
     );
-    Err(UsageError::new(message).into())
 }
 
 /// Shows what will be written, opens the results and the live view for a run of about `duration`, and prints warnings about the database.
@@ -50,8 +49,7 @@ pub(super) fn begin<'a>(
 ) -> anyhow::Result<Session<'a>> {
     let storage = database.storage().clone();
     let plan = args.writes.accept_in_database(plan, &storage, args.output.view.quiet)?;
-    let mut session =
-        setup::begin_elsewhere(storage, args.output.results.clone(), (&args.output.view, duration), control)?;
+    let mut session = setup::begin(storage, None, &args.output, duration, control)?;
     session.plan_writes(&plan);
     database.warn(&mut session, args.controller_cache);
     Ok(session)

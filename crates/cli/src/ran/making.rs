@@ -1,7 +1,5 @@
 //! Making a database and its globals, counting, and taking it all away again.
 
-use std::fs;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use clap::Args;
@@ -9,7 +7,7 @@ use iolite_db::{DatabaseUrl, Error};
 use iolite_engine::Control;
 use iolite_model::{Bytes, CopiedWrites, WritePlan};
 use iolite_oltp::ran::{self, Adapter, NewBlocks, Settings, check_replacing};
-use iolite_report::{Progress, ProgressUnit, count};
+use iolite_report::{ProgressUnit, count};
 use iolite_session::{DatabaseStorage, answered};
 use iolite_suites::small_database;
 
@@ -17,7 +15,8 @@ use super::options::DatabaseArgs;
 use super::refused::refused;
 use super::runs::measuring_on;
 use super::tool::Tool;
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, UsageError, refuse};
+use crate::loading::{given_up, in_directory_of, long};
 use crate::writes::{WriteArgs, show_copies};
 use crate::{output, setup, signals};
 
@@ -107,13 +106,7 @@ pub(crate) struct AddGlobalsArgs {
 pub(super) fn setup(tool: Tool, args: &SetupArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let url = DatabaseUrl::parse(&args.database.db).map_err(refused)?;
-    let created = setup::database_directory(&url)?;
-    let exit = setup_in(tool, args, &control);
-    if let (Some(directory), Err(_) | Ok(Exit::Interrupted)) = (created, &exit) {
-        // What another process has put there meanwhile keeps the directory.
-        let _ = fs::remove_dir(directory);
-    }
-    exit
+    in_directory_of(&url, || setup_in(tool, args, &control))
 }
 
 fn setup_in(tool: Tool, args: &SetupArgs, control: &Control) -> anyhow::Result<Exit> {
@@ -142,7 +135,8 @@ fn setup_in(tool: Tool, args: &SetupArgs, control: &Control) -> anyhow::Result<E
         if !begun {
             return Err(refused(error));
         }
-        return given_up(control, error, &url, database.as_ref());
+        let interrupted = matches!(error, Error::Cancelled) && control.interrupted();
+        return given_up(interrupted, refused(error), database.purge(), &format!("purge --db {url}"));
     }
     let (size, blocks) = (database.size().map_err(refused)?, database.blocks().map_err(refused)?);
     let (command, again) = (tool.command(), as_given(&args.database.db));
@@ -173,26 +167,6 @@ fn plan(
     let bytes = database.instance().bulk_writes(data).map_err(refused)?;
     writes.accept(WritePlan { bytes, space: data, ..WritePlan::default() }, &storage, quiet)?;
     Ok(())
-}
-
-/// Takes away what was made of a database that could not be finished.
-fn given_up(
-    control: &Control,
-    error: Error,
-    url: &DatabaseUrl,
-    database: &dyn Adapter,
-) -> anyhow::Result<Exit> {
-    match database.purge() {
-        Ok(()) if matches!(error, Error::Cancelled) && control.interrupted() => {
-            output::note("interrupted: the incomplete database was removed");
-            Ok(Exit::Interrupted)
-        }
-        Ok(()) => Err(refused(error).context("the incomplete database was removed")),
-        // The first error is the one that matters.
-        Err(_) => Err(refused(error).context(format!(
-            "the incomplete database could not be removed: correct the cause, then run `purge --db {url}`"
-        ))),
-    }
 }
 
 /// Makes the globals.
@@ -228,16 +202,12 @@ pub(super) fn add_globals(args: &AddGlobalsArgs) -> anyhow::Result<Exit> {
     let sizes = database.sizes().map_err(refused)?;
     let there = sizes.len() as u32;
     if args.globals <= there {
-        let message = format!(
+        refuse!(
             "{url} already has {there} globals: --globals is the total number of globals, so specify more than {there}"
         );
-        return Err(UsageError::new(message).into());
     }
     let Some(subscripts) = args.subscripts.or(sizes.first().copied()) else {
-        let message = format!(
-            "{url} has no globals to derive the size from: specify --subscripts, or use create-globals"
-        );
-        return Err(UsageError::new(message).into());
+        refuse!("{url} has no globals to derive the size from: specify --subscripts, or use create-globals");
     };
     let new = Globals { count: args.globals - there, subscripts };
     new.plan(&url, database.as_ref(), &args.writes, args.quiet)?;
@@ -357,10 +327,9 @@ fn as_given(url: &str) -> String {
 /// Nothing is taken away under a run that works on it.
 fn refuse_while_measuring(url: &DatabaseUrl) -> anyhow::Result<()> {
     measuring_on(url, None, false).map_or(Ok(()), |run| {
-        let message = format!(
+        refuse!(
             "run {run} is measuring on {url}: wait until it ends, or stop it (`stop {run}` of the tool that started it)"
         );
-        Err(UsageError::new(message).into())
     })
 }
 
@@ -371,26 +340,6 @@ fn open(args: &DatabaseArgs, control: &Control) -> anyhow::Result<(DatabaseUrl, 
     let asked = database.clone();
     answered(control, move || asked.instance().files().map(drop).map_err(refused))?;
     Ok((url, database))
-}
-
-/// Does something long, with progress, until the user interrupts.
-fn long<T>(
-    control: &Control,
-    quiet: bool,
-    what: &str,
-    unit: ProgressUnit,
-    work: impl FnOnce(&mut ran::Progress<'_>) -> iolite_db::Result<T>,
-) -> iolite_db::Result<T> {
-    let mut progress = Progress::new(setup::live(quiet), what, unit);
-    let done = work(&mut |done, total| {
-        progress.update(done, total);
-        if control.interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    match done {
-        Ok(_) => progress.finish(),
-        Err(_) => progress.abandon(),
-    }
-    done
 }
 
 #[cfg(test)]

@@ -5,15 +5,16 @@ use iolite_db::Error;
 use iolite_engine::{Control, planned_writes};
 use iolite_model::{Concluded, DbTask, Nanos, Stop, Task};
 use iolite_results::RunRequest;
-use iolite_session::{ending, unix_now};
+use iolite_session::unix_now;
 use iolite_suites::Repeat;
 
 use super::begin::{begin, open, refuse_other_writers};
 use super::options::{Operation, SessionArgs};
 use super::refused::refused;
-use crate::exit::{self, Exit, UsageError};
+use crate::conduct::conduct;
+use crate::exit::{self, Exit, refuse};
 use crate::shared_args::StallArgs;
-use crate::{output, signals};
+use crate::signals;
 
 /// How long a run is measured when nothing is said of it, as PerfTools have it.
 const RUNTIME: Nanos = Nanos(300 * Nanos::SECOND.0);
@@ -74,17 +75,14 @@ pub(super) fn run<O: Operation>(args: RunArgs<O>) -> anyhow::Result<Exit> {
     let mut session = begin(&database, &args.session, (planned_writes(&task), duration), &control)?;
     session.conclude(Concluded::of(&RunRequest::new(O::TOOL.command(), "")));
     args.stalls.watch(&mut session);
-    let failure = session.drive(&mut Repeat::new(task, 1), &mut &database).err();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, args.session.output.format())?;
-    output::failure(&run, args.session.output.view.quiet);
+    let run = conduct(session, &mut Repeat::new(task, 1), &mut &database, &args.session.output)?;
     Ok(exit::of_run(&run))
 }
 
 /// What ends the run, and how long it will take about.
 fn extent<O: Operation>(args: &RunArgs<O>) -> anyhow::Result<(Stop, Nanos)> {
     if args.runtime == Some(Nanos(0)) {
-        return Err(UsageError::new("--runtime must be above 0: specify, for example, 60s").into());
+        refuse!("--runtime must be above 0: specify, for example, 60s");
     }
     let runtime = match (args.runtime, args.iterations) {
         (None, None) => Some(RUNTIME),

@@ -11,7 +11,7 @@ use iolite_store::{DatabasePhase, RunSummary, Store};
 
 use super::refused::refused;
 use super::tool::Tool;
-use crate::exit::UsageError;
+use crate::exit::refuse;
 use crate::setup;
 
 /// Which stored runs: what all verbs on them have in common.
@@ -41,9 +41,7 @@ impl Runs {
     pub(super) fn open(tool: Tool, args: &StoredArgs) -> anyhow::Result<Runs> {
         let only = args.db.as_deref().map(DatabaseUrl::parse).transpose().map_err(refused)?;
         if let Some(file) = args.results.as_ref().filter(|file| !file.exists()) {
-            let missing =
-                format!("{}: no results database; specify the file in which runs are stored", file.display());
-            return Err(UsageError::new(missing).into());
+            refuse!("{}: no results database; specify the file in which runs are stored", file.display());
         }
         let path = setup::results(args.results.clone())?;
         let store = Store::open(&path)?;

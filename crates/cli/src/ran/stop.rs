@@ -78,7 +78,6 @@ fn here(measuring: Vec<Measuring>) -> Vec<Measuring> {
     here
 }
 
-/// The one run of that name.
 fn one(tool: Tool, runs: &Runs, measuring: Vec<Measuring>, name: &str) -> anyhow::Result<Measuring> {
     let is_meant = |run: &RunId| run.0.starts_with(name);
     let mut meant: Vec<&Measuring> = measuring.iter().filter(|one| is_meant(&one.run)).collect();

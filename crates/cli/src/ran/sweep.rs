@@ -2,16 +2,17 @@
 
 use clap::Args;
 use iolite_engine::Control;
-use iolite_model::{Concluded, Ending, Iops, Nanos, SweepTerms, WritePlan};
-use iolite_results::{Run, RunRequest};
-use iolite_session::{RanDatabase, ending, unix_now};
+use iolite_model::{Concluded, Iops, Nanos, SweepTerms, WritePlan};
+use iolite_results::RunRequest;
+use iolite_session::{RanDatabase, unix_now};
 use iolite_suites::{Sweep, SweepOptions};
 
 use super::begin::{begin, open, refuse_other_writers};
 use super::options::{Operation, SessionArgs};
-use crate::exit::{Exit, UsageError};
+use crate::conduct::conduct;
+use crate::exit::{self, Exit, UsageError};
 use crate::shared_args::{StallArgs, percent, positive};
-use crate::{output, signals};
+use crate::signals;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,11 +103,8 @@ pub(super) fn run<O: Operation>(args: SweepArgs<O>) -> anyhow::Result<Exit> {
     sweep.limited().into_iter().for_each(|warning| session.warn(warning));
     session.conclude(Concluded::of(&RunRequest::new("sweep", O::TOOL.name())));
     args.stalls.watch(&mut session);
-    let failure = session.drive(&mut sweep, &mut &database).err();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, args.session.output.format())?;
-    output::failure(&run, args.session.output.view.quiet);
-    Ok(exit_of(&run))
+    let run = conduct(session, &mut sweep, &mut &database, &args.session.output)?;
+    Ok(exit::of_verdict(&run))
 }
 
 fn terms<O: Operation>(args: &SweepArgs<O>) -> SweepTerms {
@@ -136,16 +134,6 @@ fn options<O: Operation>(args: &SweepArgs<O>, database: &RanDatabase) -> SweepOp
         direct: database.direct(),
         volatile: iolite_observe::volatile(database.storage()),
         seed: args.session.seed.unwrap_or_else(|| unix_now().0),
-    }
-}
-
-fn exit_of(run: &Run) -> Exit {
-    match run.ending {
-        Some(Ending::Failed(_)) => Exit::Failure,
-        Some(Ending::Interrupted) | None => Exit::Interrupted,
-        Some(Ending::Completed) => {
-            run.verdict.as_ref().map_or(Exit::Marginal, |verdict| verdict.fitness.into())
-        }
     }
 }
 

@@ -1,14 +1,14 @@
 //! `iolite results compare`.
 
-use anyhow::bail;
 use clap::Parser;
 use iolite_report::comparison::{json, text};
-use iolite_results::Run;
 use iolite_results::comparison::{Comparison, Condition, DEFAULT_DETECT};
 use iolite_store::Store;
 
-use crate::exit::{Exit, UsageError};
+use super::runs;
+use crate::exit::{Exit, UsageError, refuse};
 use crate::output;
+use crate::shared_args::number;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,10 +61,8 @@ pub(crate) struct CompareArgs {
 
 /// A difference that matters, in percent.
 pub(crate) fn detect(text: &str) -> anyhow::Result<f64> {
-    match text.trim_end_matches('%').parse() {
-        Ok(value) if f64::is_finite(value) && value > 0.0 && value <= 1000.0 => Ok(value),
-        _ => bail!("specify a difference in percent, for example 5"),
-    }
+    let text = text.trim_end_matches('%');
+    number(text, |value| value <= 1000.0, "a difference in percent, for example 5")
 }
 
 /// Compares stored runs.
@@ -72,19 +70,8 @@ pub(crate) fn detect(text: &str) -> anyhow::Result<f64> {
 /// # Errors
 /// There are no such runs, they can't be compared, or a condition is about a figure that they don't have.
 pub(super) fn run(store: &Store, args: &CompareArgs) -> anyhow::Result<Exit> {
-    let side = |one: &Option<String>, several: &[String]| -> anyhow::Result<Vec<Run>> {
-        let names: Vec<&String> = one.iter().chain(several).collect();
-        let mut runs: Vec<Run> = Vec::new();
-        for name in names {
-            for id in named(store, name)? {
-                if runs.iter().all(|run| run.info.id != id) {
-                    runs.push(super::read(store, &id)?);
-                }
-            }
-        }
-        Ok(runs)
-    };
-    let (before, after) = (side(&args.one, &args.before)?, side(&args.other, &args.after)?);
+    let before = runs(store, args.one.iter().chain(&args.before))?;
+    let after = runs(store, args.other.iter().chain(&args.after))?;
     let comparison = Comparison::of(
         &before.iter().collect::<Vec<_>>(),
         &after.iter().collect::<Vec<_>>(),
@@ -92,11 +79,10 @@ pub(super) fn run(store: &Store, args: &CompareArgs) -> anyhow::Result<Exit> {
     )
     .map_err(UsageError::new)?;
     if let Some(unused) = args.fail_if.iter().find(|condition| !condition.applies(&comparison)) {
-        let message = format!(
+        refuse!(
             "--fail-if '{unused}': no such figure was compared (a percentile needs enough operations, and a kind must occur \
              on both sides)"
         );
-        return Err(UsageError::new(message).into());
     }
     let failed: Vec<String> =
         args.fail_if.iter().flat_map(|condition| condition.found(&comparison)).collect();
@@ -107,10 +93,4 @@ pub(super) fn run(store: &Store, args: &CompareArgs) -> anyhow::Result<Exit> {
     };
     output::print_rendered(&printed)?;
     Ok(if failed.is_empty() { Exit::Fit } else { Exit::Marginal })
-}
-
-/// The runs with this tag; else the run of this name.
-pub(crate) fn named(store: &Store, name: &str) -> anyhow::Result<Vec<iolite_model::RunId>> {
-    let tagged = store.tagged(name)?;
-    if tagged.is_empty() { Ok(vec![super::find(store, name)?]) } else { Ok(tagged) }
 }

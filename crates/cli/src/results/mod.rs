@@ -9,14 +9,15 @@ mod transfer;
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
+use iolite_model::RunId;
 use iolite_report::Format;
 use iolite_results::{READINGS_KEPT, Run};
 use iolite_store::Store;
 
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, UsageError, refuse};
 use crate::{output, setup};
 
-pub(crate) use compare::{detect, named};
+pub(crate) use compare::detect;
 pub(crate) use import::{of_fio, read_log};
 pub(crate) use list::lines;
 
@@ -162,7 +163,7 @@ pub(crate) fn run(args: ResultsArgs) -> anyhow::Result<Exit> {
         Action::End { run } => {
             let run = find(&store, &run)?;
             if !Store::open(&path)?.end(&run)? {
-                return Err(UsageError::new(format!("run {run} has ended already")).into());
+                refuse!("run {run} has ended already");
             }
         }
         Action::Note { run, text } => Store::open(&path)?.add_note(&find(&store, &run)?, &text)?,
@@ -191,13 +192,36 @@ fn to_delete_from(path: &Path) -> anyhow::Result<Store> {
 }
 
 /// The run that a name means: an id, the beginning of one, `latest` or `latest~N`.
-pub(crate) fn find(store: &Store, name: &str) -> anyhow::Result<iolite_model::RunId> {
+pub(crate) fn find(store: &Store, name: &str) -> anyhow::Result<RunId> {
     store.find(name).map_err(|error| match error {
         iolite_store::Error::NoMatch { .. } | iolite_store::Error::Ambiguous { .. } => {
             UsageError::new(error).into()
         }
         other => other.into(),
     })
+}
+
+/// The runs that names or tags mean, each once; of several with a tag the earliest first, as they would be named.
+fn ids<'a>(store: &Store, names: impl IntoIterator<Item = &'a String>) -> anyhow::Result<Vec<RunId>> {
+    let mut ids: Vec<RunId> = Vec::new();
+    for name in names {
+        let tagged = store.tagged(name)?;
+        let named = if tagged.is_empty() { vec![find(store, name)?] } else { tagged };
+        for id in named.into_iter().rev() {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+    }
+    Ok(ids)
+}
+
+/// As [`ids`], the runs themselves as far as they came.
+pub(crate) fn runs<'a>(
+    store: &Store,
+    names: impl IntoIterator<Item = &'a String>,
+) -> anyhow::Result<Vec<Run>> {
+    ids(store, names)?.iter().map(|id| read(store, id)).collect()
 }
 
 /// Prints a run as it was printed when it ended; one that was cut short, or goes on, as far as it came.
@@ -212,7 +236,7 @@ fn print_run(store: &Store, name: &str, format: Format) -> anyhow::Result<()> {
 }
 
 /// A run as far as it came.
-pub(crate) fn read(store: &Store, id: &iolite_model::RunId) -> anyhow::Result<Run> {
+pub(crate) fn read(store: &Store, id: &RunId) -> anyhow::Result<Run> {
     let Some(mut run) = Run::of(&store.events_thinned(id, READINGS_KEPT)?) else {
         anyhow::bail!("run {id} has no start record: the results were changed by hand");
     };

@@ -1,12 +1,9 @@
 //! `iolite results ratio`.
 
 use clap::Args;
-use iolite_model::RunId;
 use iolite_report::ratios::{document, text};
-use iolite_results::Run;
 use iolite_store::Store;
 
-use super::compare::named;
 use crate::output;
 
 const EXAMPLES: &str = "\
@@ -38,15 +35,7 @@ pub(super) struct RatioArgs {
 /// # Errors
 /// There are no such runs.
 pub(super) fn print(store: &Store, args: &RatioArgs) -> anyhow::Result<()> {
-    let mut ids: Vec<RunId> = Vec::new();
-    for name in &args.runs {
-        for id in named(store, name)? {
-            if !ids.contains(&id) {
-                ids.push(id);
-            }
-        }
-    }
-    let runs = ids.iter().map(|id| super::read(store, id)).collect::<anyhow::Result<Vec<Run>>>()?;
+    let runs = super::runs(store, &args.runs)?;
     let printed = if args.json { format!("{:#}\n", document(&runs)) } else { text(&runs, output::style()) };
     Ok(output::print_rendered(&printed)?)
 }

@@ -10,7 +10,7 @@ use iolite_report::intervals::parquet;
 use iolite_report::{Format, show};
 use iolite_store::{Answer, RunSummary, Store};
 
-use crate::exit::UsageError;
+use crate::exit::{UsageError, refuse};
 use crate::output;
 
 /// Seconds of a day.
@@ -65,34 +65,22 @@ pub(super) struct GcArgs {
 /// # Errors
 /// There are no such runs, or the file can't be written.
 pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
-    let mut runs = Vec::new();
-    for name in &args.runs {
-        runs.extend(
-            super::compare::named(store, name)?
-                .into_iter()
-                .filter(|run| !runs.contains(run))
-                .collect::<Vec<_>>(),
-        );
-    }
+    let runs = super::ids(store, &args.runs)?;
     let to_standard_output = args.output == Path::new("-");
     if args.format == Form::Db {
         if to_standard_output {
-            let message = "a database cannot be written to standard output: specify a file with -o FILE";
-            return Err(UsageError::new(message).into());
+            refuse!("a database cannot be written to standard output: specify a file with -o FILE");
         }
         // Into a database that is there already, runs would be mixed with others'.
         if args.output.exists() {
-            let message =
-                format!("{} already exists: specify a new file, or import into it", args.output.display());
-            return Err(UsageError::new(message).into());
+            refuse!("{} already exists: specify a new file, or import into it", args.output.display());
         }
         store.copy_to(&args.output, &runs)?;
         return Ok(());
     }
     if args.format == Form::Parquet {
         if to_standard_output {
-            let message = "a Parquet file cannot be written to standard output: specify a file with -o FILE";
-            return Err(UsageError::new(message).into());
+            refuse!("a Parquet file cannot be written to standard output: specify a file with -o FILE");
         }
         let events = runs.iter().map(|id| store.events(id)).collect::<Result<Vec<_>, _>>()?;
         return Ok(output::write_file(&args.output, &parquet(&events)?)?);

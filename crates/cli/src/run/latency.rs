@@ -6,15 +6,16 @@ use iolite_model::{
     LoadParameter, Nanos, Quantile, Stop,
 };
 use iolite_results::{Run, RunRequest};
-use iolite_session::{Bare, ending};
+use iolite_session::Bare;
 use iolite_suites::{JobList, LatencyProcedure, LatencySearch};
 
 use super::args::LatencyTargetArgs;
 use super::begin;
-use crate::exit::{self, Exit, UsageError};
+use crate::conduct::conduct;
+use crate::exit::{self, Exit, UsageError, refuse};
 use crate::job::{self, Loaded};
 use crate::setup;
-use crate::{output, signals};
+use crate::signals;
 
 /// Time before each window that is left out: a fifth of it.
 const RAMP: u64 = 5;
@@ -40,10 +41,7 @@ pub(crate) fn run(args: LatencyTargetArgs) -> anyhow::Result<Exit> {
     session.conclude(Concluded::of(&RunRequest::new("latency-target", "")));
     session.conclude(Concluded::of(&LatencyTerms { task: base, target }));
     let mut procedure = LatencyProcedure::new(JobList::new(&job), search);
-    let failure = session.drive(&mut procedure, &mut Bare).err();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.view.quiet);
+    let run = conduct(session, &mut procedure, &mut Bare, &args.output)?;
     Ok(exit_of(&run))
 }
 
@@ -52,9 +50,9 @@ fn searched(job: &mut Job) -> anyhow::Result<FileTask> {
     match job.tasks.pop() {
         Some(JobTask::Io(task)) if !task.start.together => Ok(*task),
         _ => {
-            let message =
-                "the last task of the job must be an `io` task that does not start together with another one";
-            Err(UsageError::new(message).into())
+            refuse!(
+                "the last task of the job must be an `io` task that does not start together with another one"
+            );
         }
     }
 }

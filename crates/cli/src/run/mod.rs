@@ -8,10 +8,11 @@ use std::path::Path;
 use iolite_engine::Control;
 use iolite_model::{Concluded, Job, JobTask, Task};
 use iolite_results::RunRequest;
-use iolite_session::{Bare, Session, ending};
+use iolite_session::{Bare, Session};
 use iolite_suites::JobList;
 
-use crate::exit::{self, Exit, UsageError};
+use crate::conduct::conduct;
+use crate::exit::{self, Exit, refuse};
 use crate::job::{self, Loaded};
 use crate::shared_args::OutputArgs;
 use crate::writes::WriteArgs;
@@ -37,10 +38,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     session.scratch().allow_overwriting(devices);
     args.stalls.watch(&mut session);
     session.conclude(Concluded::of(&RunRequest::new("run", job.name.clone())));
-    let failure = session.drive(&mut JobList::new(&job), &mut Bare).err();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.view.quiet);
+    let run = conduct(session, &mut JobList::new(&job), &mut Bare, &args.output)?;
     Ok(exit::of_run(&run))
 }
 
@@ -55,8 +53,7 @@ pub(crate) fn begin<'a>(
     let directory = setup::directory(directory)?;
     for target in job::existing(job) {
         if let Err(error) = std::fs::metadata(target) {
-            let message = format!("cannot examine the target {}: {error}; check the path", target.display());
-            return Err(UsageError::new(message).into());
+            refuse!("cannot examine the target {}: {error}; check the path", target.display());
         }
     }
     // A job without files of its own needs no place that can be written to.

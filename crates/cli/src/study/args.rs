@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::bail;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use iolite_model::{Bytes, Nanos, Order, Overwrite};
 
 use crate::exit;
-use crate::shared_args::OutputArgs;
+use crate::shared_args::{OutputArgs, choice};
 use crate::writes::WriteArgs;
 
 const EXAMPLES: &str = "\
@@ -126,8 +126,8 @@ pub(crate) struct BlockSizeArgs {
     pub(crate) write: bool,
 
     /// With --write on an existing file or device: what may be overwritten
-    #[arg(long, value_name = "WHAT", requires = "write")]
-    pub(crate) overwrite: Option<OverwriteArg>,
+    #[arg(long, value_name = "WHAT", requires = "write", value_parser = choice(&[Overwrite::Blank, Overwrite::Anything]))]
+    pub(crate) overwrite: Option<Overwrite>,
 
     /// Allow overwriting this device even if it holds a file system, partition table, volume or swap space; may be repeated
     #[arg(long, value_name = "DEVICE")]
@@ -146,24 +146,6 @@ pub(crate) struct BlockSizeArgs {
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-}
-
-/// What of an existing target may be destroyed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OverwriteArg {
-    /// Only a target whose first and last MiB are zero
-    Blank,
-    /// Any contents
-    Anything,
-}
-
-impl From<OverwriteArg> for Overwrite {
-    fn from(argument: OverwriteArg) -> Overwrite {
-        match argument {
-            OverwriteArg::Blank => Overwrite::Blank,
-            OverwriteArg::Anything => Overwrite::Anything,
-        }
-    }
 }
 
 impl BlockSizeArgs {

@@ -11,10 +11,11 @@ use iolite_model::{
 use iolite_observe::ReadAhead;
 use iolite_report::study::Circumstance;
 use iolite_results::RunRequest;
-use iolite_session::{Session, StudyEnvironment, ending, unix_now};
+use iolite_session::{Session, StudyEnvironment, unix_now};
 use iolite_suites::{BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, ReadAheadStudy, Study, StudyProcedure};
 
-use crate::exit::{self, Exit, UsageError};
+use crate::conduct::conduct;
+use crate::exit::{self, Exit, UsageError, refuse};
 use crate::shared_args::OutputArgs;
 use crate::writes::WriteArgs;
 use crate::{output, setup, signals};
@@ -46,7 +47,7 @@ fn cache(args: &CacheArgs) -> anyhow::Result<Exit> {
     let mut session = begin::<CachePoint, _>(&place, &study, &args.writes, &args.output, &control)?;
     study.subject.direct = takes_direct(&mut session, &place)?;
     study.keep_multiples(place.logical_block()).into_iter().for_each(|warning| session.warn(warning));
-    conduct(session, study, &args.output, Ok)
+    measure(session, study, &args.output, Ok)
 }
 
 fn read_ahead(args: &ReadAheadArgs) -> anyhow::Result<Exit> {
@@ -76,7 +77,7 @@ fn read_ahead(args: &ReadAheadArgs) -> anyhow::Result<Exit> {
         point.read_ahead = setting.set(point.read_ahead)?;
         Ok(point)
     };
-    let exit = conduct(session, study, &args.output, changing);
+    let exit = measure(session, study, &args.output, changing);
     setting.restore().map_err(|error| anyhow::anyhow!("{error}; restore it manually: {original}"))?;
     exit
 }
@@ -101,7 +102,7 @@ fn block_size(args: &BlockSizeArgs) -> anyhow::Result<Exit> {
     if study.subject.direct {
         study.keep_multiples(place.logical_block()).into_iter().for_each(|warning| session.warn(warning));
     }
-    conduct(session, study, &args.output, Ok)
+    measure(session, study, &args.output, Ok)
 }
 
 /// The sizes that are tried, ascending.
@@ -110,7 +111,7 @@ fn blocks(args: &BlockSizeArgs, place: &StudyPlace) -> Result<Vec<Bytes>, UsageE
     blocks.sort_unstable();
     blocks.dedup();
     if blocks.contains(&Bytes(0)) || blocks.last().is_some_and(|block| *block > Bytes::GIB) {
-        return Err(UsageError::new("--sizes: specify sizes from 1 byte to 1 GiB"));
+        refuse!("--sizes: specify sizes from 1 byte to 1 GiB");
     }
     if args.sizes.is_empty() {
         blocks.retain(|block| *block <= place.span);
@@ -144,8 +145,8 @@ fn takes_direct(session: &mut Session<'_>, place: &StudyPlace) -> iolite_session
 }
 
 /// Runs a study, whose circumstances `change` brings about, and prints what came of it.
-fn conduct<S: Study>(
-    mut session: Session<'_>,
+fn measure<S: Study>(
+    session: Session<'_>,
     study: S,
     output: &OutputArgs,
     change: impl FnMut(S::Circumstance) -> iolite_session::Result<S::Circumstance>,
@@ -154,11 +155,7 @@ where
     StudyWindow<S::Circumstance>: Conclusion,
 {
     let mut procedure = StudyProcedure::new(study, unix_now().0);
-    let failure = session.drive(&mut procedure, &mut StudyEnvironment::new(change)).err();
-    let ending = ending(failure, session.control());
-    let run = session.end(ending);
-    output::run(&run, output.format())?;
-    output::failure(&run, output.view.quiet);
+    let run = conduct(session, &mut procedure, &mut StudyEnvironment::new(change), output)?;
     Ok(exit::of_run(&run))
 }
 
@@ -173,6 +170,6 @@ fn overwrite(args: &BlockSizeArgs, place: &StudyPlace) -> Result<Overwrite, Usag
         (Some(_), false) => Err(UsageError::new(format!(
             "--overwrite applies to existing files and devices only; in the directory {shown} a new file is created"
         ))),
-        (overwrite, _) => Ok(overwrite.map_or(Overwrite::Never, Overwrite::from)),
+        (overwrite, _) => Ok(overwrite.unwrap_or_default()),
     }
 }

@@ -10,7 +10,7 @@ use iolite_sys::device;
 use iolite_sys::file::Access;
 
 use super::args::TargetArgs;
-use crate::exit::UsageError;
+use crate::exit::{UsageError, refuse};
 use crate::setup;
 
 /// Size of a file that is made, unless there is less room or the user says otherwise.
@@ -46,14 +46,12 @@ impl StudyPlace {
             return StudyPlace::in_directory(args);
         }
         if args.make.is_some() {
-            let message = format!("{} already exists: --make applies to directories only", path.display());
-            return Err(UsageError::new(message).into());
+            refuse!("{} already exists: --make applies to directories only", path.display());
         }
         let whole = whole_size(path, &metadata)?;
         let span = match args.size {
             Some(size) if size > whole => {
-                let message = format!("--size {size} is larger than {} ({whole})", path.display());
-                return Err(UsageError::new(message).into());
+                refuse!("--size {size} is larger than {} ({whole})", path.display());
             }
             Some(size) => size,
             // What is to fit into the page cache has to leave room for everything else.
@@ -68,8 +66,7 @@ impl StudyPlace {
 
     fn in_directory(args: &TargetArgs) -> anyhow::Result<StudyPlace> {
         if args.size.is_some() {
-            let message = "--size applies to existing files and devices only: for a directory, use --make";
-            return Err(UsageError::new(message).into());
+            refuse!("--size applies to existing files and devices only: for a directory, use --make");
         }
         let directory = setup::directory(&args.target)?;
         let storage = iolite_observe::storage(&directory)?;
@@ -78,12 +75,11 @@ impl StudyPlace {
         let span = args.make.unwrap_or(if sized { Bytes(MADE.0.min(free.0 / 10)) } else { MADE });
         let span = span.round_down(UNIT.0);
         if span.0 == 0 || sized && span > free {
-            let message = format!(
+            refuse!(
                 "cannot create a file of {} in {}, which has {free} free: specify --make with at least {UNIT}, or free some space",
                 args.make.unwrap_or(span),
                 directory.display()
             );
-            return Err(UsageError::new(message).into());
         }
         Ok(StudyPlace {
             name: args.target.clone(),
@@ -105,12 +101,11 @@ impl StudyPlace {
         direct: bool,
     ) -> Result<Subject, UsageError> {
         if largest.0 == 0 || largest > self.span {
-            let message = format!(
+            refuse!(
                 "blocks of {largest} do not fit into the region of {} of {}: specify another size",
                 self.span,
                 self.name.display()
             );
-            return Err(UsageError::new(message));
         }
         Ok(Subject { existing: self.existing.clone(), span: self.span, overwrite, direct })
     }
@@ -135,23 +130,21 @@ impl StudyPlace {
 pub(super) fn beneath(place: &StudyPlace, path: &Path) -> anyhow::Result<Subject> {
     let whole = whole_size(path, &looked_at(path)?)?;
     let Some(number) = device::device_number(&File::open(path)?)? else {
-        let message = format!(
+        refuse!(
             "{} is not a block device: specify the device on which {} is stored",
             path.display(),
             place.name.display()
         );
-        return Err(UsageError::new(message).into());
     };
     let devices = &place.storage.devices;
     if !devices.iter().any(|device| device.number == number) {
         let names: Vec<_> = devices.iter().map(|device| device.name.as_str()).collect();
         let on = if names.is_empty() { "no block device".to_owned() } else { names.join(", ") };
-        let message = format!(
+        refuse!(
             "{} is not stored on {} but on {on}: specify a device on which it is stored",
             place.name.display(),
             path.display()
         );
-        return Err(UsageError::new(message).into());
     }
     Ok(Subject::device(path.canonicalize()?, place.span.min(whole)))
 }
@@ -167,13 +160,13 @@ fn whole_size(path: &Path, metadata: &Metadata) -> Result<Bytes, UsageError> {
     let kind = metadata.file_type();
     let shown = path.display();
     if !kind.is_file() && !kind.is_block_device() {
-        return Err(UsageError::new(format!("{shown} is not a regular file, block device or directory")));
+        refuse!("{shown} is not a regular file, block device or directory");
     }
     let size = File::open(path).and_then(|file| device::size_of(&file)).map_err(|error| {
         UsageError::new(format!("cannot read {shown}: {error}; check the permissions (sudo)"))
     })?;
     if size == 0 {
-        return Err(UsageError::new(format!("{shown} is empty: specify a file with contents")));
+        refuse!("{shown} is empty: specify a file with contents");
     }
     Ok(Bytes(size))
 }

@@ -6,13 +6,13 @@ use iolite_model::{Bytes, Concluded, Nanos, Task, TprocCTask};
 use iolite_results::RunRequest;
 use iolite_results::ab::AbTerms;
 use iolite_results::comparison::Figure;
-use iolite_session::ending;
 use iolite_suites::Ab;
 
 use super::args::{AbArgs, LoadArgs, Vary};
 use super::begin::{Extent, begin, open, plan, task};
-use crate::exit::{self, Exit, UsageError};
-use crate::{output, signals};
+use crate::conduct::conduct;
+use crate::exit::{self, Exit, refuse};
+use crate::signals;
 
 impl Vary {
     /// Names of the sides.
@@ -50,26 +50,25 @@ impl Vary {
 pub(super) fn ab(args: AbArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     if args.duration == Nanos(0) {
-        return Err(UsageError::new("--duration must be above 0: specify, for example, 60s").into());
+        refuse!("--duration must be above 0: specify, for example, 60s");
     }
     let mut load = args.load.clone();
     let option = args.vary.option(&mut load);
     if *option {
         let name =
             args.vary.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-        return Err(UsageError::new(format!("--{name} is what differs (--vary): omit it")).into());
+        refuse!("--{name} is what differs (--vary): omit it");
     }
     // What the database has to be able to do.
     *option = true;
     let mut site = open(&args.database, &load, args.users, &control)?;
     if args.vary == Vary::ClientSide && !site.has_procedures() {
-        let message = "--vary client-side needs stored procedures, which SQLite does not have";
-        return Err(UsageError::new(message).into());
+        refuse!("--vary client-side needs stored procedures, which SQLite does not have");
     }
     let longest = args.duration.0.saturating_add(args.whole_cycles.unwrap_or_default().0);
     let each = longest.saturating_add(args.ramp.0);
     let whole = Nanos(each.saturating_mul(2).saturating_mul(args.repeat.into()));
-    let mut session = begin(&site, args.output.results.clone(), (&args.output.view, whole), &control)?;
+    let mut session = begin(&site, &args.output, whole, &control)?;
     plan(&mut session, &site, &load, (whole, (Bytes(0), Bytes(0))), args.output.view.quiet)?;
     session.conclude(Concluded::of(&RunRequest::new("ab", "")));
     let extent = Extent {
@@ -90,9 +89,6 @@ pub(super) fn ab(args: AbArgs) -> anyhow::Result<Exit> {
         detect: args.detect / 100.0,
         seed,
     };
-    let failure = session.drive(&mut Ab::in_database(a, b, terms), &mut site).err();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.view.quiet);
+    let run = conduct(session, &mut Ab::in_database(a, b, terms), &mut site, &args.output)?;
     Ok(exit::of_run(&run))
 }

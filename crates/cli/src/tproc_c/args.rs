@@ -1,14 +1,12 @@
 //! The command line of `iolite tproc-c` as typed.
 
-use std::path::PathBuf;
-
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iolite_model::{Durability, Nanos};
 use iolite_oltp::tproc_c::MAX_PARTITIONS;
 use iolite_results::comparison::DEFAULT_DETECT;
 
 use crate::exit;
-use crate::shared_args::{OutputArgs, StallArgs, WaitArgs, durability, positive};
+use crate::shared_args::{OutputArgs, QuietOutputArgs, StallArgs, WaitArgs, durability, positive};
 use crate::writes::WriteArgs;
 
 const EXAMPLES: &str = "\
@@ -297,11 +295,6 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
 
-    /// Results database [default: iolite/results.db under XDG_DATA_HOME or ~/.local/share]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) results: Option<PathBuf>,
-
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: QuietOutputArgs,
 }

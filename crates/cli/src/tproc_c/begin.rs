@@ -1,16 +1,14 @@
 //! What `run` and `sweep` begin with: the database, and the run in it.
 
-use std::path::PathBuf;
-
 use iolite_engine::Control;
 use iolite_model::{Bytes, Iops, Nanos, Stop, TprocCTask, WritePlan};
 use iolite_session::{Session, TprocCSite, answered, unix_now};
 
 use super::args::{DatabaseArgs, LoadArgs};
 use super::open::refused;
-use crate::exit::UsageError;
+use crate::exit::refuse;
 use crate::setup;
-use crate::shared_args::ViewArgs;
+use crate::shared_args::OutputArgs;
 
 /// Number of users, duration and rate.
 #[derive(Debug, Clone, Copy)]
@@ -38,16 +36,16 @@ pub(super) fn open(
     let open = move || TprocCSite::open(url, durability)?.sampling_waits(waits);
     let site = answered(control, open).map_err(refused)?;
     if load.spread_warehouse && !site.spreads_warehouses() {
-        let message = "--spread-warehouse needs PostgreSQL, MariaDB or MySQL: SQLite has one writer at a time, which waits for no page";
-        return Err(UsageError::new(message).into());
+        refuse!(
+            "--spread-warehouse needs PostgreSQL, MariaDB or MySQL: SQLite has one writer at a time, which waits for no page"
+        );
     }
     match site.free_sessions() {
         Some(free) if free < users => {
-            let message = format!(
+            refuse!(
                 "{users} virtual users need as many sessions, but the server accepts only {free} more: raise \
                  its max_connections, or use fewer users"
             );
-            Err(UsageError::new(message).into())
         }
         _ => Ok(site.held_to(load.writes.limits())),
     }
@@ -59,11 +57,11 @@ pub(super) fn open(
 /// `--results` names no results database.
 pub(super) fn begin<'a>(
     site: &TprocCSite,
-    results: Option<PathBuf>,
-    view: (&ViewArgs, Nanos),
+    output: &OutputArgs,
+    duration: Nanos,
     control: &'a Control,
 ) -> anyhow::Result<Session<'a>> {
-    let mut session = setup::begin_elsewhere(site.storage().clone(), results, view, control)?;
+    let mut session = setup::begin(site.storage().clone(), None, output, duration, control)?;
     site.describe(&mut session);
     Ok(session)
 }

@@ -1,20 +1,20 @@
 //! `build` and `purge`.
 
 use std::hash::{BuildHasher, RandomState};
-use std::ops::ControlFlow;
 
 use iolite_db::{DatabaseUrl, Error};
 use iolite_engine::Control;
 use iolite_model::{Bytes, CopiedWrites, Durability, WritePlan};
 use iolite_oltp::tproc_c::{self, Database, Layout};
-use iolite_report::{Progress, ProgressUnit, count};
+use iolite_report::{ProgressUnit, count};
 use iolite_session::DatabaseStorage;
 
 use super::args::{BuildArgs, DatabaseArgs};
 use super::open::{open, refused};
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, refuse};
+use crate::loading::{given_up, in_directory_of, long};
 use crate::writes::show_copies;
-use crate::{output, setup, signals};
+use crate::{output, signals};
 
 /// Builds the database.
 ///
@@ -23,13 +23,7 @@ use crate::{output, setup, signals};
 pub(super) fn build(args: &BuildArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     let (url, database) = open(&args.database, Durability::AsConfigured)?;
-    let created = setup::database_directory(&url)?;
-    let exit = build_in(args, &url, database.as_ref(), &control);
-    if let (Some(directory), Err(_) | Ok(Exit::Interrupted)) = (created, &exit) {
-        // What another process has put there meanwhile keeps the directory.
-        let _ = std::fs::remove_dir(directory);
-    }
-    exit
+    in_directory_of(&url, || build_in(args, &url, database.as_ref(), &control))
 }
 
 fn build_in(
@@ -41,33 +35,23 @@ fn build_in(
     let seed = args.seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
     let layout = layout(args, database, seed)?;
     plan(args, url, database, layout)?;
-    let mut progress = Progress::new(setup::live(args.quiet), "warehouses", ProgressUnit::Rows);
     let mut begun = false;
-    let built = tproc_c::build(database, layout, args.workers, seed, &mut |done, total| {
-        begun = true;
-        progress.update(done, total);
-        if control.interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let built = long(control, args.quiet, "warehouses", ProgressUnit::Rows, |progress| {
+        tproc_c::build(database, layout, args.workers, seed, &mut |done, total| {
+            begun = true;
+            progress(done, total)
+        })
     });
     let Err(error) = built else {
-        progress.finish();
         output::print(&format!("{url}: {}\n", describe(database.layout().map_err(refused)?)))?;
         return Ok(Exit::Fit);
     };
-    progress.abandon();
     if !begun {
         return Err(refused(error));
     }
-    match database.purge() {
-        Ok(()) if matches!(error, Error::Cancelled) => {
-            output::note("interrupted: the incomplete database was removed");
-            Ok(Exit::Interrupted)
-        }
-        Ok(()) => Err(refused(error).context("the incomplete database was removed")),
-        // The first error is the one that matters.
-        Err(_) => Err(refused(error).context(format!(
-            "the incomplete database could not be removed: run `iolite tproc-c purge --db {url}` later"
-        ))),
-    }
+    let interrupted = matches!(error, Error::Cancelled);
+    let purge = format!("iolite tproc-c purge --db {url}");
+    given_up(interrupted, refused(error), database.purge(), &purge)
 }
 
 /// What is to be built.
@@ -80,8 +64,7 @@ fn layout(args: &BuildArgs, database: &dyn Database, seed: u64) -> anyhow::Resul
         None => Ok(layout),
         Some(partitions) if database.partitions_tables() => layout.partitioned(partitions).map_err(refused),
         Some(_) => {
-            let message = "--partitions needs PostgreSQL, MariaDB or MySQL: SQLite has no partitioned tables";
-            Err(UsageError::new(message).into())
+            refuse!("--partitions needs PostgreSQL, MariaDB or MySQL: SQLite has no partitioned tables");
         }
     }
 }

@@ -2,17 +2,16 @@
 
 use iolite_engine::Control;
 use iolite_model::{Concluded, Ending, Nanos, TprocCChecked};
-use iolite_report::Format;
 use iolite_results::RunRequest;
-use iolite_session::{TprocCSite, answered, ending};
+use iolite_session::{TprocCSite, answered};
 use iolite_suites::SingleStep;
 
 use super::args::CheckArgs;
 use super::begin::begin;
 use super::open::refused;
+use crate::conduct::conduct;
 use crate::exit::Exit;
-use crate::shared_args::ViewArgs;
-use crate::{output, setup, signals};
+use crate::{setup, signals};
 
 /// Checks the conditions.
 ///
@@ -23,12 +22,10 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let url = setup::database(&args.database.db).map_err(refused)?;
     let open = move || TprocCSite::open(url, iolite_model::Durability::AsConfigured);
     let mut site = answered(&control, open).map_err(refused)?;
-    let mut session = begin(&site, args.results.clone(), (&ViewArgs::QUIET, Nanos(0)), &control)?;
+    let output = args.output.output();
+    let mut session = begin(&site, &output, Nanos(0), &control)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c-check", "")));
-    let failure = session.drive(&mut SingleStep::new(()), &mut site).err();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, if args.json { Format::Json } else { Format::Text })?;
-    output::failure(&run, true);
+    let run = conduct(session, &mut SingleStep::new(()), &mut site, &output)?;
     let consistent = run.concluded::<TprocCChecked>().last().map(|checked| checked.is_consistent());
     Ok(match (&run.ending, consistent) {
         (Some(Ending::Completed), Some(true)) => Exit::Fit,

@@ -3,14 +3,14 @@
 use iolite_engine::Control;
 use iolite_model::{Bytes, Concluded, Iops, Nanos, Task};
 use iolite_results::RunRequest;
-use iolite_session::ending;
 use iolite_suites::Repeat;
 
 use super::args::RunArgs;
 use super::begin::{Extent, begin, open, plan, task};
 use super::open::refused;
-use crate::exit::{self, Exit, UsageError};
-use crate::{output, signals};
+use crate::conduct::conduct;
+use crate::exit::{self, Exit, refuse};
+use crate::signals;
 
 /// Measures.
 ///
@@ -19,7 +19,7 @@ use crate::{output, signals};
 pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     if args.duration == Nanos(0) {
-        return Err(UsageError::new("--duration must be above 0: specify, for example, 60s").into());
+        refuse!("--duration must be above 0: specify, for example, 60s");
     }
     let longest = args.duration.0.saturating_add(args.whole_cycles.unwrap_or_default().0);
     let each = longest.saturating_add(args.ramp.0);
@@ -27,7 +27,7 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let site = open(&args.database, &args.load, args.users, &control)?;
     let site = site.restoring(args.restore).map_err(refused)?;
     let copies = if args.restore { site.copied(args.repeat)? } else { (Bytes(0), Bytes(0)) };
-    let mut session = begin(&site, args.output.results.clone(), (&args.output.view, whole), &control)?;
+    let mut session = begin(&site, &args.output, whole, &control)?;
     plan(&mut session, &site, &args.load, (whole, copies), args.output.view.quiet)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c", "")));
     let extent = Extent {
@@ -39,9 +39,6 @@ pub(super) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     };
     let task = Task::TprocC(task(&site, &args.load, extent));
     args.stalls.watch(&mut session);
-    let failure = session.drive(&mut Repeat::new(task, args.repeat), &mut &site).err();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.view.quiet);
+    let run = conduct(session, &mut Repeat::new(task, args.repeat), &mut &site, &args.output)?;
     Ok(exit::of_run(&run))
 }

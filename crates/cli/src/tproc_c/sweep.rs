@@ -1,15 +1,15 @@
 //! `sweep`: more and more virtual users.
 
 use iolite_engine::Control;
-use iolite_model::{Bytes, Concluded, Ending, Nanos};
+use iolite_model::{Bytes, Concluded, Nanos};
 use iolite_results::RunRequest;
-use iolite_session::ending;
 use iolite_suites::UserSweep;
 
 use super::args::SweepArgs;
 use super::begin::{Extent, begin, open, plan, task};
-use crate::exit::{Exit, UsageError};
-use crate::{output, signals};
+use crate::conduct::conduct;
+use crate::exit::{self, Exit, UsageError, refuse};
+use crate::signals;
 
 /// Measures with each number of users.
 ///
@@ -18,7 +18,7 @@ use crate::{output, signals};
 pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
     let control = Control::new(signals::interrupt_flag()?);
     if args.step == Nanos(0) {
-        return Err(UsageError::new("--step must be above 0: specify, for example, 60s").into());
+        refuse!("--step must be above 0: specify, for example, 60s");
     }
     let max = args.users.iter().copied().max().unwrap_or(1);
     let each = args.step.0.saturating_add(args.ramp.0);
@@ -28,19 +28,11 @@ pub(super) fn sweep(args: SweepArgs) -> anyhow::Result<Exit> {
     let task = task(&site, &args.load, extent);
     let procedure = UserSweep::new(task, args.users, args.response, args.all).map_err(UsageError::new)?;
     let mut procedure = procedure.repeated(args.repeat);
-    let mut session = begin(&site, args.output.results.clone(), (&args.output.view, whole), &control)?;
+    let mut session = begin(&site, &args.output, whole, &control)?;
     let copies = (Bytes(0), Bytes(0));
     plan(&mut session, &site, &args.load, (whole, copies), args.output.view.quiet)?;
     session.conclude(Concluded::of(&RunRequest::new("tproc-c-sweep", "")));
     args.stalls.watch(&mut session);
-    let failure = session.drive(&mut procedure, &mut &site).err();
-    let run = session.end(ending(failure, &control));
-    output::run(&run, args.output.format())?;
-    output::failure(&run, args.output.view.quiet);
-    Ok(match (run.ending.as_ref(), &run.verdict) {
-        (Some(Ending::Completed), Some(verdict)) => verdict.fitness.into(),
-        (Some(Ending::Completed), None) => Exit::Marginal,
-        (Some(Ending::Failed(_)), _) => Exit::Failure,
-        _ => Exit::Interrupted,
-    })
+    let run = conduct(session, &mut procedure, &mut &site, &args.output)?;
+    Ok(exit::of_verdict(&run))
 }

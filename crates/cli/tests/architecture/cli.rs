@@ -77,11 +77,19 @@ fn cli_neither_measures_nor_decides() {
 /// The methods of a session by which phases are run or anything else is done: of these, cli reaches [`Session::drive`] only.
 const DRIVEN: [&str; 4] = ["calibrate", "set", "phase_by", "steps"];
 
+/// The file of cli that drives a session to its end for most commands.
+const CONDUCT: &str = "crates/cli/src/conduct.rs";
+
+/// Whether a text has a session driven before its end.
+fn drives(text: &str) -> bool {
+    let (driven, ended) = (text.find(".drive("), text.rfind(".end("));
+    driven.zip(ended).is_some_and(|(driven, ended)| driven < ended)
+}
+
 /// Whether a file of cli that records what a run is asked for has the session driven, and what it lacks where not.
 fn undriven(file: &str, text: &str) -> Option<String> {
     text.find("RunRequest::new(")?;
-    let (driven, ended) = (text.find(".drive("), text.rfind(".end("));
-    let done = driven.zip(ended).is_some_and(|(driven, ended)| driven < ended);
+    let done = drives(text) || text.contains("conduct(session, ");
     (!done).then(|| format!("{file}: a run begins, and no `Session::drive` follows before its end"))
 }
 
@@ -93,6 +101,7 @@ fn every_run_is_driven() {
     assert!(wrong.is_empty(), "make what is done a procedure:\n{}", wrong.join("\n"));
     let begin = of_cli().filter(|(_, text)| text.contains("RunRequest::new(")).count();
     assert!(begin >= 17, "only {begin} files of cli begin runs");
+    assert!(of_cli().any(|(file, text)| file == CONDUCT && drives(text)), "{CONDUCT} drives no session");
     // What begins a phase is not seen outside of session.
     let session: String = sources
         .iter()
@@ -114,6 +123,10 @@ fn a_run_that_is_not_driven_is_found() {
     let ends = "let run = session.end(Ending::Completed);\n";
     assert_eq!(undriven("a.rs", &[begins, drives, ends].concat()), None);
     assert_eq!(undriven("a.rs", &[drives, ends].concat()), None);
+    assert_eq!(
+        undriven("a.rs", &[begins, "conduct(session, &mut procedure, &mut env, output)?;\n"].concat()),
+        None
+    );
     for wrong in [[begins, ends, drives], [begins, "measure(&mut session);\n", ends]] {
         assert!(undriven("a.rs", &wrong.concat()).is_some_and(|found| found.starts_with("a.rs: ")));
     }

@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn each_checksum_has_a_speed() {
-        for check in FioChecksum::ALL {
+        for &check in FioChecksum::ALL {
             let speed = checksum_speed(check, Duration::from_nanos(1));
             assert_eq!(
                 speed.is_some_and(|speed| speed > 0.0),

@@ -1,8 +1,8 @@
 //! The files, devices and directories that threads work on.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use iolite_model::{JobTask, Target};
+use iolite_model::JobTask;
 
 use crate::language::lower::preparation;
 use crate::language::thread::Thread;
@@ -11,14 +11,9 @@ use crate::language::thread::Thread;
 pub fn paths<'a>(threads: impl IntoIterator<Item = &'a Thread>) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for thread in threads {
-        match &thread.task {
-            JobTask::Io(task) => match &task.target {
-                Target::Files(files) => paths.extend(files.files.iter().map(|file| file.path.clone())),
-                Target::Existing(existing) => paths.push(existing.path.clone()),
-                Target::Null { .. } | Target::File(_) => {}
-            },
-            // Names are not there to be written to.
-            JobTask::Metadata(_) => {}
+        // Names are not there to be written to.
+        if let JobTask::Io(task) = &thread.task {
+            paths.extend(task.target.named().into_iter().map(Path::to_path_buf));
         }
     }
     paths.sort();

@@ -8,8 +8,21 @@ use crate::units::Bytes;
 const K: u64 = 1024;
 
 /// A test of the specification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum PtsTest {
     /// Random IOPS by mix and block size.
     Iops,
@@ -17,17 +30,17 @@ pub enum PtsTest {
     Latency,
     /// Sequential throughput by block size.
     Throughput,
-    /// Random writes until the device is written several times over.
+    /// Random writes until four times the device size is written, or for 24 hours.
     WriteSaturation,
-    /// Host idle recovery (HIR): whether the device uses pauses between bursts of writes.
+    /// Bursts of random writes after waits of 5 to 50 seconds (HIR).
     HostIdleRecovery,
-    /// Cross-stimulus recovery (XSR): random writes after sequential ones, and sequential writes after these.
+    /// Sequential writes before and after random ones (XSR).
     CrossStimulusRecovery,
-    /// The composite workload (ECW): reads and writes of many sizes, most of them to a small part of the device.
+    /// Reads and writes of many sizes, most of them to a small part of the device (ECW).
     Composite,
-    /// Demand variation: the composite workload by number of threads and queue depth.
+    /// The composite workload by number of threads and queue depth.
     DemandVariation,
-    /// Demand intensity with response time histograms (DIRTH): one block size by number of threads and queue depth.
+    /// Random 8 KiB, 65 % reads, by number of threads and queue depth, with response time histograms (DIRTH).
     DemandIntensity,
     /// Hard disks: random IOPS by zone.
     ZoneIops,
@@ -36,25 +49,37 @@ pub enum PtsTest {
 }
 
 /// What kind of use a device is tested for: settings that belong together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum PtsClass {
-    /// The whole device, with its write cache off.
+    /// All of the device, write cache off.
     Enterprise,
-    /// Three quarters of the device, with its write cache on.
+    /// 75 % of the device, write cache on.
     Client,
-    /// A hard disk: the whole device by zones, without purge, preconditioning and steady state.
+    /// All of the device by zones, without purge, preconditioning and steady state.
     HardDisk,
 }
 
 impl PtsClass {
+    /// All classes.
+    pub const ALL: &[PtsClass] = <PtsClass as strum::VariantArray>::VARIANTS;
+
     /// Its name in arguments and output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            PtsClass::Enterprise => "enterprise",
-            PtsClass::Client => "client",
-            PtsClass::HardDisk => "hard-disk",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The active range, in percent of the device.
@@ -76,8 +101,9 @@ impl PtsClass {
 }
 
 /// How the device is purged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum PtsPurge {
     /// All blocks of the device are discarded, or of a file those of the active range.
     Discard,
@@ -91,13 +117,8 @@ pub enum PtsPurge {
 
 impl PtsPurge {
     /// Its name in arguments and output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            PtsPurge::Discard => "discard",
-            PtsPurge::SecureDiscard => "secure-discard",
-            PtsPurge::Format => "format",
-            PtsPurge::Sanitize => "sanitize",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -129,35 +150,11 @@ pub fn composite_sizes(logical_block: Bytes) -> SizeLaw {
 
 impl PtsTest {
     /// All of them, in the order in which they run.
-    pub const ALL: [PtsTest; 11] = [
-        PtsTest::Iops,
-        PtsTest::Latency,
-        PtsTest::Throughput,
-        PtsTest::WriteSaturation,
-        PtsTest::HostIdleRecovery,
-        PtsTest::CrossStimulusRecovery,
-        PtsTest::Composite,
-        PtsTest::DemandVariation,
-        PtsTest::DemandIntensity,
-        PtsTest::ZoneIops,
-        PtsTest::ZoneThroughput,
-    ];
+    pub const ALL: &[PtsTest] = <PtsTest as strum::VariantArray>::VARIANTS;
 
     /// Its name in arguments and output.
-    pub const fn name(self) -> &'static str {
-        match self {
-            PtsTest::Iops => "iops",
-            PtsTest::Latency => "latency",
-            PtsTest::Throughput => "throughput",
-            PtsTest::WriteSaturation => "write-saturation",
-            PtsTest::HostIdleRecovery => "host-idle-recovery",
-            PtsTest::CrossStimulusRecovery => "cross-stimulus-recovery",
-            PtsTest::Composite => "composite",
-            PtsTest::DemandVariation => "demand-variation",
-            PtsTest::DemandIntensity => "demand-intensity",
-            PtsTest::ZoneIops => "zone-iops",
-            PtsTest::ZoneThroughput => "zone-throughput",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The mixes of a round, in order: shares of reads in percent.

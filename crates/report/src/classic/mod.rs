@@ -22,10 +22,10 @@ use iolite_model::ClassicTerms;
 use iolite_results::Run;
 use serde_json::{Value, json};
 
-use crate::run::phase_json;
-use crate::styler::{Emphasis, Style, Styler};
-use crate::text::filled;
-use crate::{answer, json as shared, machine};
+use crate::document::document;
+use crate::run::phases_json;
+use crate::styler::{Style, Styler, filled};
+use crate::{answer, machine};
 
 /// Name and version of the document.
 pub const JSON_FORMAT: &str = "iolite-classic/1";
@@ -33,39 +33,27 @@ pub const JSON_FORMAT: &str = "iolite-classic/1";
 /// The terminal output of a run of these tests.
 pub(crate) fn text(run: &Run, terms: &ClassicTerms, style: Style) -> String {
     let styler = Styler(style);
-    let version = styler.clean(&run.info.version);
-    let directory = styler.clean(run.info.storage.directory.display());
-    let title = format!("iolite {version}: disk performance tests on {directory}");
-    let header = styler.paint(Emphasis::Strong, &title)
-        + "\n"
-        + &machine::describe(&run.info, run.calibration.as_ref(), styler);
-    let ending = crate::document::ending(run);
-    let verdict = run.verdict.as_ref().map_or_else(String::new, |verdict| answer::reasons(verdict, styler));
+    let what = format!("disk performance tests on {}", run.info.storage.directory.display());
     filled([
-        header,
+        machine::header(run, what, styler),
         terms.dd.as_ref().map_or_else(String::new, |dd| dd::text(run, dd, styler)),
         terms.bonnie.as_ref().map_or_else(String::new, |bonnie| bonnie::text(run, bonnie, styler)),
         terms.iozone.as_ref().map_or_else(String::new, |iozone| iozone::text(run, iozone, styler)),
-        answer::warnings(&run.warnings, styler),
-        answer::ended(&ending, "this", styler) + &verdict,
+        answer::closing(run, "this", styler),
     ])
 }
 
 /// The document of a run of these tests.
 pub(crate) fn json(run: &Run, terms: &ClassicTerms) -> Value {
-    json!({
-        "format": JSON_FORMAT,
+    let members = json!({
         "terms": terms,
         "dd": terms.dd.as_ref().map(|_| dd::json(run)),
         "bonnie": terms.bonnie.as_ref().map(|bonnie| bonnie::json(run, bonnie)),
         "iozone": terms.iozone.as_ref().map(|iozone| iozone::json(run, iozone)),
-        "run": shared::stored(&run.info),
-        "calibration": shared::stored(&run.calibration),
-        "phases": run.phases.iter().map(phase_json).collect::<Vec<_>>(),
-        "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "verdict": shared::stored(&run.verdict),
-        "ending": shared::ending(&crate::document::ending(run)),
-    })
+        "phases": phases_json(run),
+        "verdict": run.verdict,
+    });
+    document(JSON_FORMAT, run, members)
 }
 
 #[cfg(test)]

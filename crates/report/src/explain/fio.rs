@@ -9,8 +9,7 @@ use super::tree::Unit::{
     Seconds,
 };
 use super::tree::{Meaning, Walk, key, main};
-use crate::styler::{Emphasis, Styler};
-use crate::text::filled;
+use crate::styler::{Emphasis, Styler, filled};
 
 const TOP: &[Meaning] = &[
     main("fio version", One(Plain), "version of fio"),

@@ -6,8 +6,7 @@ use super::iolite_caveats::caveats;
 use super::tree::Inside::{Each, Many, One, Part, Texts};
 use super::tree::Unit::{Bytes, BytesPerSecond, Count, Iops, Nanos, Percent, Plain, Seconds, Share};
 use super::tree::{Meaning, Walk, key, main};
-use crate::styler::{Emphasis, Styler};
-use crate::text::filled;
+use crate::styler::{Emphasis, Styler, filled};
 
 /// The documents that are known, without their versions.
 const FORMATS: [&str; 4] = ["iolite-run/", "iolite-check/", "iolite-latency-target/", "iolite-study/"];

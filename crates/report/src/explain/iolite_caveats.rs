@@ -11,7 +11,6 @@ const BUFFERED: &str = "not direct";
 /// Intervals from which on their spread says something.
 const INTERVALS: usize = 4;
 
-/// Caveats in a phase.
 pub(super) fn caveats(phase: &Value) -> Vec<Subject> {
     let mut caveats = state(phase);
     let seconds = phase.get("measured_seconds").and_then(Value::as_f64);

@@ -9,8 +9,7 @@ use iolite_model::{
     Bytes, FileTask, FilesTarget, Job, JobTask, LayOut, Nanos, Overwrite, Ramp, Stop, Target, Task,
 };
 
-use crate::styler::{Emphasis, Style, Styler};
-use crate::text::filled;
+use crate::styler::{Emphasis, Style, Styler, filled};
 use crate::words;
 
 /// Columns of the labels.

@@ -5,8 +5,7 @@ use serde_json::{Map, Value};
 
 use super::iolite;
 use super::tree::{Unit, Walk, brief};
-use crate::styler::{Emphasis, Styler, count};
-use crate::text::filled;
+use crate::styler::{Emphasis, Styler, count, filled};
 
 /// The documents, without their versions, and what they are.
 const DOCUMENTS: &[(&str, &str)] = &[

@@ -6,6 +6,7 @@ use iolite_stats::{Estimate, PhaseResult};
 use maud::{Markup, html};
 
 use crate::answer;
+use crate::runs::utc;
 use crate::styler::{count, escaped};
 use crate::{configuration, machine};
 
@@ -45,7 +46,7 @@ fn facts_of(run: &Run) -> Vec<(&'static str, String)> {
     };
     let mut facts = vec![
         ("Command", run.info.command.join(" ")),
-        ("Started", started(run.info.started_unix)),
+        ("Started", utc(run.info.started_unix, "%Y-%m-%d %H:%M:%S UTC")),
         ("Ended", ended(run).to_owned()),
         ("Directory", storage.directory.display().to_string()),
     ];
@@ -80,11 +81,6 @@ fn facts_of(run: &Run) -> Vec<(&'static str, String)> {
     facts.extend(databases.into_iter().map(|text| ("Database", text)));
     facts.push(("iolite", run.info.version.clone()));
     facts
-}
-
-fn started(at: Nanos) -> String {
-    let instant = jiff::Timestamp::from_nanosecond(i128::from(at.0));
-    instant.map_or_else(|_| "?".into(), |instant| instant.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
 fn ended(run: &Run) -> &str {

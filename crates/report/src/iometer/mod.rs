@@ -24,10 +24,10 @@ use iolite_results::Run;
 use serde_json::{Value, json};
 
 use self::figures::Figures;
-use crate::run::phase_json;
-use crate::styler::{self, Emphasis, Style, Styler};
+use crate::document::document;
+use crate::run::phases_json;
+use crate::styler::{self, Emphasis, Style, Styler, filled};
 use crate::table::{self, NONE};
-use crate::text::filled;
 use crate::{answer, json as shared, machine};
 
 pub use csv::csv;
@@ -55,24 +55,18 @@ const NO_VERDICT: &str = "no verdict: Iometer's access specifications have no li
 /// The terminal output of a run of access specifications.
 pub(crate) fn text(run: &Run, terms: &IometerTerms, style: Style) -> String {
     let styler = Styler(style);
-    let version = styler.clean(&run.info.version);
-    let directory = styler.clean(run.info.storage.directory.display());
-    let title = format!("iolite {version}: {} on {directory}", styler.clean(&terms.test));
-    let header = styler.paint(Emphasis::Strong, &title)
-        + "\n"
-        + &machine::describe(&run.info, run.calibration.as_ref(), styler);
+    let what = format!("{} on {}", terms.test, run.info.storage.directory.display());
     let figures = figures::all(run, terms);
     let comparison: Option<IometerComparison> = run.concluded().last();
     filled([
-        header,
+        machine::header(run, what, styler),
         table(&figures, styler),
         idle(terms, styler),
         meaning(terms, &figures, styler),
         comparison
             .map_or_else(String::new, |comparison| side_by_side(run, terms, &figures, &comparison, styler)),
         styler.item("", 0, NO_VERDICT),
-        answer::warnings(&run.warnings, styler),
-        answer::ended(&crate::document::ending(run), "the table", styler),
+        answer::closing(run, "the table", styler),
     ])
 }
 
@@ -259,18 +253,14 @@ pub(crate) fn json(run: &Run, terms: &IometerTerms) -> Value {
             "cache": it.stamp.to_string(),
         })
     });
-    json!({
-        "format": JSON_FORMAT,
+    let members = json!({
         "terms": terms,
         "points": points.collect::<Vec<_>>(),
         "comparison": comparison,
         "verdict": null,
         "ratios": figures::ratios(&figures).map(|[operations, bytes]| json!({ "operations": operations, "bytes": bytes })),
         "csv": csv::of_points(run, terms, &figures),
-        "run": shared::stored(&run.info),
-        "calibration": shared::stored(&run.calibration),
-        "phases": run.phases.iter().map(phase_json).collect::<Vec<_>>(),
-        "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "ending": shared::ending(&crate::document::ending(run)),
-    })
+        "phases": phases_json(run),
+    });
+    document(JSON_FORMAT, run, members)
 }

@@ -1,4 +1,5 @@
-use iolite_model::{Bytes, Cache, Iops, OpKind, Quantile};
+use iolite_model::{Bytes, Cache, Concluded, FileTask, Iops, LatencyTarget, Nanos, OpKind, Quantile};
+use iolite_stats::PhaseResult;
 use proptest::prelude::*;
 
 use super::*;
@@ -32,27 +33,46 @@ fn phase(each: &Try) -> PhaseResult {
     result
 }
 
-fn report(parameter: LoadParameter, tries: Vec<Try>, answer: LatencyAnswer) -> LatencyReport {
-    LatencyReport {
-        run: synthetic::run(),
-        calibration: None,
-        task: task(),
-        target: LatencyTarget {
-            bound: Nanos(1_000_000),
-            quantile: Quantile(0.999),
-            window: Nanos(10_000_000_000),
-            ramp: Nanos(1_000_000_000),
-            parameter,
-        },
-        phases: tries.iter().map(phase).collect(),
-        tries,
-        answer: Some(answer),
-        warnings: Vec::new(),
-        ending: Ending::Completed,
+/// A search that is changed in tests.
+#[derive(Clone)]
+struct Search {
+    run: Run,
+    terms: LatencyTerms,
+    tries: Vec<Try>,
+    answer: Option<LatencyAnswer>,
+}
+
+impl Search {
+    /// The run, with the conclusions of the search.
+    fn run(&self) -> Run {
+        let mut run = self.run.clone();
+        run.conclusions = self.tries.iter().map(Concluded::of).collect();
+        run.conclusions.extend(self.answer.iter().map(Concluded::of));
+        run
+    }
+
+    fn json(&self) -> Value {
+        json(&self.run(), &self.terms)
     }
 }
 
-fn depths() -> LatencyReport {
+fn search(parameter: LoadParameter, tries: Vec<Try>, answer: LatencyAnswer) -> Search {
+    let target = LatencyTarget {
+        bound: Nanos(1_000_000),
+        quantile: Quantile(0.999),
+        window: Nanos(10_000_000_000),
+        ramp: Nanos(1_000_000_000),
+        parameter,
+    };
+    Search {
+        run: synthetic::of_phases(tries.iter().map(phase).collect()),
+        terms: LatencyTerms { task: task(), target },
+        tries,
+        answer: Some(answer),
+    }
+}
+
+fn depths() -> Search {
     use TryOutcome::{Broken, Kept};
     use TryPurpose::{Confirmation, Search};
     let depth = Load::Depth;
@@ -65,10 +85,10 @@ fn depths() -> LatencyReport {
     ];
     let answer =
         LatencyAnswer::Found { load: depth(3), limited: false, low: Some(depth(2)), high: Some(depth(4)) };
-    report(LoadParameter::Depth { max: 256 }, tries, answer)
+    search(LoadParameter::Depth { max: 256 }, tries, answer)
 }
 
-fn rates() -> LatencyReport {
+fn rates() -> Search {
     use TryOutcome::{Behind, Kept, Sounded};
     let rate = |rate| Load::Rate(Iops(rate));
     let mut tries = vec![
@@ -78,12 +98,12 @@ fn rates() -> LatencyReport {
     ];
     (tries[2].quantile, tries[2].backlog) = (None, 4321);
     let parameter = LoadParameter::Rate { max: None, precision: 0.05 };
-    report(parameter, tries, LatencyAnswer::NoneKept { lowest: rate(1112.0) })
+    search(parameter, tries, LatencyAnswer::NoneKept { lowest: rate(1112.0) })
 }
 
 /// What stands below the machine.
-fn body(report: &LatencyReport, style: Style) -> String {
-    let text = text(report, style);
+fn body(search: &Search, style: Style) -> String {
+    let text = text(&search.run(), &search.terms, style);
     text.split_once("\n\n").map_or(String::new(), |(_, body)| body.to_owned())
 }
 
@@ -143,7 +163,10 @@ fn windows_that_had_to_be_longer_are_reported() {
 
 #[test]
 fn other_answers_in_a_sentence() {
-    let rendered = |answer| conclusion(&LatencyReport { answer, ..depths() }, Styler(UNICODE));
+    let rendered = |answer| {
+        let search = Search { answer, ..depths() };
+        conclusion(&LatencyReport::of(&search.run(), &search.terms), Styler(UNICODE))
+    };
     let limited =
         LatencyAnswer::Found { load: Load::Rate(Iops(5000.0)), limited: true, low: None, high: None };
     let answers = [
@@ -163,9 +186,9 @@ fn other_answers_in_a_sentence() {
 #[test]
 fn the_document_holds_it_all() {
     let mut report = rates();
-    report.phases =
+    report.run.phases =
         vec![synthetic::phase(0, Task::File(task()), &[(iolite_model::OpKind::Read, 2e4, 1e5, 8192, 0)])];
-    let document = json(&report);
+    let document = report.json();
     assert_eq!(document["format"], JSON_FORMAT);
     insta::assert_snapshot!(format!("{:#}", document["target"]), @r#"
     {
@@ -181,7 +204,6 @@ fn the_document_holds_it_all() {
     insta::assert_snapshot!(format!("{:#}", document["tries"][2]), @r#"
     {
       "backlog": 4321,
-      "depth": null,
       "iops": 15000.0,
       "operations": 123456,
       "outcome": "behind",
@@ -194,13 +216,13 @@ fn the_document_holds_it_all() {
     "#);
     assert!(document["answer"].is_null() && document["failure"].is_null());
     assert_eq!(document["phases"][0]["series"].as_array().unwrap().len(), 10);
-    let document = json(&depths());
+    let document = depths().json();
     assert_eq!(
         document["answer"],
         json!({ "depth": 3, "rate_iops": null, "limited": false, "low": 2.0, "high": 4.0 })
     );
-    let failed = LatencyReport { answer: Some(LatencyAnswer::Failed("x".into())), ..depths() };
-    assert_eq!(json(&failed)["failure"], "x");
+    let failed = Search { answer: Some(LatencyAnswer::Failed("x".into())), ..depths() };
+    assert_eq!(failed.json()["failure"], "x");
 }
 
 proptest! {
@@ -209,9 +231,9 @@ proptest! {
         name in any::<String>(), why in any::<String>(), unicode in any::<bool>(), width in 0usize..200,
     ) {
         let mut report = depths();
-        report.task.name = name;
+        report.terms.task.name = name;
         report.answer = Some(LatencyAnswer::Failed(why));
-        let text = text(&report, Style { color: false, unicode, width });
+        let text = text(&report.run(), &report.terms, Style { color: false, unicode, width });
         prop_assert!(text.chars().all(|c| c == '\n' || !is_unsafe(c)), "{text:?}");
         prop_assert!(unicode || text.is_ascii(), "{text:?}");
     }

@@ -1,12 +1,12 @@
 //! The distribution of response times over the course of a phase.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use iolite_model::Nanos;
 use iolite_stats::Histogram;
 
 use super::axis::Axis;
+use super::buckets::{buckets, edge};
 use super::chart::{Cell, Panel, Series};
 use super::source::{Drawn, Lane, MAX_PANELS, Source, cut};
 
@@ -47,23 +47,22 @@ fn panel(lane: &Lane<'_, '_>, columns: &[Column<'_>], x: &Axis) -> Panel {
 
 /// The fields of one column. Their colours follow the square root of the share, so that rare ones are seen.
 fn fields(x: (f64, f64), response: &Histogram) -> Vec<Cell> {
-    let mut fields = BTreeMap::<i32, u64>::new();
-    for (Nanos(nanos), count) in response.iter() {
-        let field = ((nanos.max(1) as f64).log10() * FIELDS).floor() as i32;
-        let had = fields.entry(field).or_default();
-        *had = had.saturating_add(count);
-    }
-    let edge = |field: i32| 10f64.powf(f64::from(field) / FIELDS);
     let cell = |(field, count): (i32, u64)| {
         let share = count as f64 / response.count().max(1) as f64;
         let value = format!(
             "{count} operations ({:.2} %) of about {}",
             100.0 * share,
-            Nanos((edge(field) * 1.12) as u64)
+            Nanos((edge(field, FIELDS) * 1.12) as u64)
         );
-        Cell { x, y: (edge(field), edge(field + 1)), share: share.sqrt(), value, is_labelled: false }
+        Cell {
+            x,
+            y: (edge(field, FIELDS), edge(field + 1, FIELDS)),
+            share: share.sqrt(),
+            value,
+            is_labelled: false,
+        }
     };
-    fields.into_iter().map(cell).collect()
+    buckets(response, FIELDS).into_iter().map(cell).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use iolite_stats::{Knee, KneeFound, SweepConcluded};
 use super::axis::{Axis, number_label};
 use super::chart::{Cell, Mark, Panel, Series};
 use super::relief;
-use super::source::{Drawn, Lines, MAX_SERIES, Source, cut, values};
+use super::source::{Drawn, Lines, MAX_SERIES, Source, cut, grouped, rate_and_times, values};
 
 /// Points that a model's curve is drawn by, less one.
 const MODEL_POINTS: u32 = 60;
@@ -49,22 +49,6 @@ fn depth(source: &Source<'_>) -> f64 {
     f64::from(source.phase.info.task.concurrency().max(1))
 }
 
-/// The sources of each run, form and kind.
-fn grouped<'s, 'r, K: PartialEq>(
-    sources: &'s [Source<'r>],
-    key: impl Fn(&Source<'r>) -> K,
-) -> Vec<(K, Vec<&'s Source<'r>>)> {
-    let mut groups: Vec<(K, Vec<&Source<'r>>)> = Vec::new();
-    for source in sources {
-        let key = key(source);
-        match groups.iter_mut().find(|(had, _)| *had == key) {
-            Some((_, group)) => group.push(source),
-            None => groups.push((key, vec![source])),
-        }
-    }
-    groups
-}
-
 /// Operations per second, mean and 99th percentile of the response time by operations in flight.
 pub(super) fn sweep(sources: &[Source<'_>]) -> Drawn {
     let key = |source: &Source<'_>| {
@@ -89,13 +73,7 @@ pub(super) fn sweep(sources: &[Source<'_>]) -> Drawn {
     let means = line(&|load| load.mean());
     let tails = line(&|load| load.p99());
     let x = Axis::steps("operations in flight", values(&rates, |point| point.0));
-    let top = Axis::linear("operations per second", Some(0.0), values(&rates, |point| point.1));
-    let middle = Axis::log_time("mean response time", values(&means, |point| point.1));
-    let mut panels = vec![Panel::of_lines(x.clone(), top, rates), Panel::of_lines(x.clone(), middle, means)];
-    if tails.iter().flatten().any(|line| !line.is_empty()) {
-        let below = Axis::log_time("99th percentile of the response time", values(&tails, |point| point.1));
-        panels.push(Panel::of_lines(x, below, tails));
-    }
+    let mut panels = rate_and_times(&x, rates, means, tails);
     let name = |(run, layer, form, kind): &(String, Layer, Form, OpKind)| {
         let within = if *layer == Layer::Database { "database: " } else { "" };
         Series::new(run, format!("{within}{}", form.name(*kind)))
@@ -164,7 +142,6 @@ impl Load<'_> {
     }
 }
 
-/// A knee of a run.
 struct RunKnee {
     run: String,
     name: String,

@@ -4,6 +4,7 @@
 
 mod axis;
 mod bounds;
+mod buckets;
 mod chart;
 mod counters;
 mod data;

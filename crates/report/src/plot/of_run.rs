@@ -1,175 +1,92 @@
 //! Charts made from runs.
 
-use iolite_model::{Nanos, OpKind, Quantile};
+use iolite_model::{OpKind, Quantile};
 use iolite_results::Run;
 use iolite_stats::{Histogram, PhaseResult};
 
 use super::axis::Axis;
 use super::bounds::{Bound, Bounded, bounds};
+use super::buckets::outline;
 use super::chart::{Chart, Panel, Series};
 use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, SourceTimeline, cut, over_time, values};
 use super::{counters, database, heatmap, load, overlay, percentiles, pts, readings, relief, repeats, waits};
 
-/// Buckets of a histogram per power of ten.
-const BUCKETS: f64 = 20.0;
-
 /// Quantiles that a distribution is drawn by.
 const QUANTILES: u32 = 400;
 
-/// What is drawn; [`PlotKind::ALL`] describes each kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
+/// What is drawn. The names are those typed and in pages; what each shows is also its help.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, strum::EnumMessage, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum PlotKind {
+    /// Operations per second, throughput and mean response time over time
     Timeline,
+    /// Share of the operations by response time
     Histogram,
+    /// Response time by percentile
     Cdf,
+    /// Share of the operations by response time, over time
     Heatmap,
+    /// Operations per second and response time by the number of operations in flight
     Sweep,
+    /// Operations per second by the number of operations in flight and their size or mix
     Surface,
+    /// Operations per second as the height over the number of operations in flight and their size or mix
+    #[strum(serialize = "surface-3d")]
     Relief,
+    /// Runs side by side: rates with their range, response times from median to 99th percentile
     Compare,
+    /// Rates and response times of the same phases over the start times of the runs
     Trend,
+    /// Median, 90th, 99th, 99.9th percentile and maximum of the response time over time
     Percentiles,
+    /// Operations asked of a database, beside what the database and its devices counted
     Database,
+    /// CPU time of the host over time, in shares
     Cpu,
+    /// Throughput, operations, utilization and requests in flight of the devices over time
     Devices,
+    /// Share of the time in which tasks waited for CPU, I/O or memory, over time
     Pressure,
+    /// Dirty pages, pages under write-back and available memory over time
     Memory,
+    /// Average active sessions of a database by wait over time
     Waits,
+    /// Operations of a database on its files by its own counters, over time
     Counters,
+    /// Before and after: the same phases of several runs from their start on, rate and mean response time over time
     Overlay,
+    /// `iolite pts`: figures of every block size by round, until steady state
     PtsConvergence,
+    /// `iolite pts`: measurement windows with mean, ±10 % and least squares line
     PtsVerification,
+    /// `iolite pts`: write saturation, rate and response time over time
     PtsSaturation,
+    /// `iolite pts`: host idle recovery and cross-stimulus recovery over the time of writing
     PtsRecovery,
+    /// `iolite pts`: demand variation and intensity, rate and response time by operations in flight
     PtsDemand,
+    /// `iolite pts`: response times at the operating points with the highest, middle and lowest rate
     PtsHistogram,
+    /// `iolite pts`: rate and throughput by zone of a hard disk
     PtsZones,
+    /// `iolite pts`: rates, response times and throughput of the measurement windows by block size and mix
     PtsWindow,
+    /// `iolite pts`: figures of the measurement windows as the height over mix and block size
+    #[strum(serialize = "pts-window-3d")]
     PtsRelief,
+    /// `iolite pts`: how much the rounds of the measurement windows differ, as box plots
     PtsBoxes,
 }
 
 impl PlotKind {
-    /// Every kind with its name, as typed and in pages, and what it shows.
-    pub const ALL: [(PlotKind, &'static str, &'static str); 28] = [
-        (
-            PlotKind::Timeline,
-            "timeline",
-            "Operations per second, throughput and mean response time over time",
-        ),
-        (PlotKind::Histogram, "histogram", "Share of the operations by response time"),
-        (PlotKind::Cdf, "cdf", "Response time by percentile"),
-        (PlotKind::Heatmap, "heatmap", "Share of the operations by response time, over time"),
-        (
-            PlotKind::Sweep,
-            "sweep",
-            "Operations per second and response time by the number of operations in flight",
-        ),
-        (
-            PlotKind::Surface,
-            "surface",
-            "Operations per second by the number of operations in flight and their size or mix",
-        ),
-        (
-            PlotKind::Relief,
-            "surface-3d",
-            "Operations per second as the height over the number of operations in flight and their size or mix",
-        ),
-        (
-            PlotKind::Compare,
-            "compare",
-            "Runs side by side: rates with their range, response times from median to 99th percentile",
-        ),
-        (
-            PlotKind::Trend,
-            "trend",
-            "Rates and response times of the same phases over the start times of the runs",
-        ),
-        (
-            PlotKind::Percentiles,
-            "percentiles",
-            "Median, 90th, 99th, 99.9th percentile and maximum of the response time over time",
-        ),
-        (
-            PlotKind::Database,
-            "database",
-            "Operations asked of a database, beside what the database and its devices counted",
-        ),
-        (PlotKind::Cpu, "cpu", "CPU time of the host over time, in shares"),
-        (
-            PlotKind::Devices,
-            "devices",
-            "Throughput, operations, utilization and requests in flight of the devices over time",
-        ),
-        (
-            PlotKind::Pressure,
-            "pressure",
-            "Share of the time in which tasks waited for CPU, I/O or memory, over time",
-        ),
-        (PlotKind::Memory, "memory", "Dirty pages, pages under write-back and available memory over time"),
-        (PlotKind::Waits, "waits", "Average active sessions of a database by wait over time"),
-        (
-            PlotKind::Counters,
-            "counters",
-            "Operations of a database on its files by its own counters, over time",
-        ),
-        (
-            PlotKind::Overlay,
-            "overlay",
-            "Before and after: the same phases of several runs from their start on, rate and mean response time over time",
-        ),
-        (
-            PlotKind::PtsConvergence,
-            "pts-convergence",
-            "`iolite pts`: figures of every block size by round, until steady state",
-        ),
-        (
-            PlotKind::PtsVerification,
-            "pts-verification",
-            "`iolite pts`: measurement windows with mean, ±10 % and least squares line",
-        ),
-        (
-            PlotKind::PtsSaturation,
-            "pts-saturation",
-            "`iolite pts`: write saturation, rate and response time over time",
-        ),
-        (
-            PlotKind::PtsRecovery,
-            "pts-recovery",
-            "`iolite pts`: host idle recovery and cross-stimulus recovery over the time of writing",
-        ),
-        (
-            PlotKind::PtsDemand,
-            "pts-demand",
-            "`iolite pts`: demand variation and intensity, rate and response time by operations in flight",
-        ),
-        (
-            PlotKind::PtsHistogram,
-            "pts-histogram",
-            "`iolite pts`: response times at the operating points with the highest, middle and lowest rate",
-        ),
-        (PlotKind::PtsZones, "pts-zones", "`iolite pts`: rate and throughput by zone of a hard disk"),
-        (
-            PlotKind::PtsWindow,
-            "pts-window",
-            "`iolite pts`: rates, response times and throughput of the measurement windows by block size and mix",
-        ),
-        (
-            PlotKind::PtsRelief,
-            "pts-window-3d",
-            "`iolite pts`: figures of the measurement windows as the height over mix and block size",
-        ),
-        (
-            PlotKind::PtsBoxes,
-            "pts-boxes",
-            "`iolite pts`: how much the rounds of the measurement windows differ, as box plots",
-        ),
-    ];
+    /// Every kind.
+    pub const ALL: &[PlotKind] = <PlotKind as strum::VariantArray>::VARIANTS;
 
-    /// As typed and in pages: `timeline`, `histogram`.
-    pub const fn name(self) -> &'static str {
-        PlotKind::ALL[self as usize].1
+    /// As typed, and in pages.
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -293,18 +210,12 @@ fn grouped<'s, 'r>(sources: &'s [Source<'r>]) -> Vec<Group<'s, 'r>> {
     if sources.len() <= MAX_SERIES {
         return sources.iter().map(|source| vec![source]).collect();
     }
-    let mut groups: Vec<Group<'s, 'r>> = Vec::new();
-    let key = |source: &Source<'_>| {
+    let key = |source: &'s Source<'r>| {
         let task = &source.phase.info.task;
-        (source.run.info.id.0.clone(), task.name().to_owned(), task.concurrency(), source.kind)
+        (&source.run.info.id, task.name(), task.concurrency(), source.kind)
     };
-    for source in sources.iter().filter(|source| source.kind == source.phase.main_kind()) {
-        match groups.iter_mut().find(|group| key(group[0]) == key(source)) {
-            Some(group) => group.push(source),
-            None => groups.push(vec![source]),
-        }
-    }
-    groups
+    let main = sources.iter().filter(|source| source.kind == source.phase.main_kind());
+    super::source::grouped(main, key).into_iter().map(|(_, group)| group).collect()
 }
 
 fn named(group: &Group<'_, '_>) -> Series {
@@ -386,33 +297,11 @@ fn timeline(groups: &[Group<'_, '_>], bounds: &[Bound]) -> (&'static str, &'stat
 }
 
 fn histogram(groups: &[Group<'_, '_>]) -> (&'static str, &'static str, Vec<Panel>) {
-    let lines: Vec<Lines> = groups.iter().map(|group| vec![steps(&pooled(group))]).collect();
+    let lines: Vec<Lines> = groups.iter().map(|group| vec![outline(&pooled(group))]).collect();
     let x = Axis::log_time(RESPONSE, values(&lines, |point| point.0));
     let y = Axis::linear("% of the operations", Some(0.0), values(&lines, |point| point.1));
     let about = "Share of the operations by response time, in twenty buckets for each power of ten";
     ("Histogram of response times", about, vec![Panel::of_lines(x, y, lines)])
-}
-
-/// The outline of a histogram with buckets of equal width on a logarithmic axis.
-fn steps(response: &Histogram) -> Vec<(f64, f64)> {
-    let mut buckets = std::collections::BTreeMap::<i32, u64>::new();
-    for (Nanos(nanos), count) in response.iter() {
-        let bucket = ((nanos.max(1) as f64).log10() * BUCKETS).floor() as i32;
-        let had = buckets.entry(bucket).or_default();
-        *had = had.saturating_add(count);
-    }
-    let edge = |bucket: i32| 10f64.powf(f64::from(bucket) / BUCKETS);
-    let mut outline = Vec::new();
-    if let (Some((&first, _)), Some((&last, _))) = (buckets.first_key_value(), buckets.last_key_value()) {
-        outline.push((edge(first), 0.0));
-        for bucket in first..=last {
-            let count = buckets.get(&bucket).copied().unwrap_or(0);
-            let share = 100.0 * count as f64 / response.count() as f64;
-            outline.extend([(edge(bucket), share), (edge(bucket + 1), share)]);
-        }
-        outline.push((edge(last + 1), 0.0));
-    }
-    outline
 }
 
 fn cdf(groups: &[Group<'_, '_>]) -> (&'static str, &'static str, Vec<Panel>) {
@@ -510,7 +399,7 @@ mod tests {
         let run = run();
         let response = run.phases[0].totals.response(OpKind::Read).unwrap();
         let sum: f64 =
-            steps(response).windows(2).filter(|pair| pair[0].1 == pair[1].1).map(|pair| pair[0].1).sum();
+            outline(response).windows(2).filter(|pair| pair[0].1 == pair[1].1).map(|pair| pair[0].1).sum();
         assert!((sum - 100.0).abs() < 15.0, "{sum}");
         let points = quantiles(response);
         let p99 = points.iter().find(|point| point.0 >= 2.0).unwrap().1;

@@ -6,8 +6,8 @@ use iolite_model::OpKind;
 use iolite_results::Run;
 
 use super::axis::Axis;
-use super::chart::{Panel, Series};
-use super::source::{Drawn, Lines, MAX_SERIES, Source, cut, over_time, released, values};
+use super::chart::Series;
+use super::source::{Drawn, Lines, MAX_SERIES, Source, cut, over_time, rate_and_times, released};
 
 /// What phases of different runs have in common: name, load, kind of operation.
 type Key<'a> = (&'a str, u32, OpKind);
@@ -30,14 +30,9 @@ pub(super) fn overlay(sources: &[Source<'_>]) -> Drawn {
     common.sort_by_key(|source| sources.iter().position(|first| key(first) == key(source)));
     let note = cut(&mut common, MAX_SERIES);
     let (rates, means): (Vec<Lines>, Vec<Lines>) = common.iter().map(|source| aligned(source)).unzip();
-    let axis = || {
-        let points = rates.iter().flatten().flatten().map(|point| point.0);
-        Axis::linear("seconds since the start of the measured part", Some(0.0), points)
-    };
-    let top = Axis::linear("operations per second", Some(0.0), values(&rates, |point| point.1));
-    let below = Axis::log_time("mean response time", values(&means, |point| point.1));
-    let (x, lower_x) = (axis(), axis());
-    let panels = vec![Panel::of_lines(x, top, rates), Panel::of_lines(lower_x, below, means)];
+    let at = rates.iter().flatten().flatten().map(|point| point.0);
+    let x = Axis::linear("seconds since the start of the measured part", Some(0.0), at);
+    let panels = rate_and_times(&x, rates, means, Vec::new());
     Drawn {
         title: "Before and after",
         about: "Operations per second and mean response time of the phases that all runs have, each from the start of its measured part",

@@ -48,7 +48,6 @@ pub(super) fn cpu(runs: &[Run]) -> Drawn {
     )
 }
 
-/// What the devices did.
 pub(super) fn devices(runs: &[Run]) -> Drawn {
     let lines = runs.iter().flat_map(devices_of).collect();
     let panels = [

@@ -4,28 +4,22 @@ use iolite_model::OpKind;
 
 use super::axis::Axis;
 use super::chart::{Panel, Series};
-use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, cut, values};
+use super::source::{Drawn, Lines, MAX_SERIES, RESPONSE, Source, cut, grouped, rate_and_times, values};
 
 /// The same measurement in several runs: a phase's name, which of those of that name in its run, and the kind of operation.
 type Key<'a> = (&'a str, usize, OpKind);
 
 /// Sources of the same measurement, in the order of the runs.
 fn same<'s, 'r>(sources: &'s [Source<'r>]) -> Vec<(Key<'r>, Vec<&'s Source<'r>>)> {
-    let mut groups: Vec<(Key<'r>, Vec<&Source<'r>>)> = Vec::new();
-    for (place, source) in sources.iter().enumerate() {
+    grouped(sources, |source| {
         let name = source.phase.info.task.name();
         let is_like = |other: &&Source<'_>| {
             let same_run = std::ptr::eq(other.run, source.run);
             same_run && other.kind == source.kind && other.phase.info.task.name() == name
         };
-        let before = sources[..place].iter().filter(is_like).count();
-        let key = (name, before, source.kind);
-        match groups.iter_mut().find(|(had, _)| *had == key) {
-            Some((_, group)) => group.push(source),
-            None => groups.push((key, vec![source])),
-        }
-    }
-    groups
+        let earlier = sources.iter().take_while(|other| !std::ptr::eq(*other, source));
+        (name, earlier.filter(is_like).count(), source.kind)
+    })
 }
 
 fn named((name, before, kind): &Key<'_>) -> String {
@@ -68,13 +62,7 @@ pub(super) fn trend(sources: &[Source<'_>]) -> Drawn {
     let means = line(&|source| source.figures().1);
     let tails = line(&|source| source.quantile(0.99));
     let x = Axis::names("run, by its start", runs.iter().map(|run| run.info.id.0.chars().take(15).collect()));
-    let top = Axis::linear("operations per second", Some(0.0), values(&rates, |point| point.1));
-    let middle = Axis::log_time("mean response time", values(&means, |point| point.1));
-    let mut panels = vec![Panel::of_lines(x.clone(), top, rates), Panel::of_lines(x.clone(), middle, means)];
-    if tails.iter().flatten().any(|line| !line.is_empty()) {
-        let below = Axis::log_time("99th percentile of the response time", values(&tails, |point| point.1));
-        panels.push(Panel::of_lines(x, below, tails));
-    }
+    let panels = rate_and_times(&x, rates, means, tails);
     let series = groups.iter().map(|(key, _)| Series::new("all runs", named(key)));
     Drawn {
         title: "Trend over runs",

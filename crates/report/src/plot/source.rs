@@ -6,6 +6,7 @@ use iolite_model::{OpKind, Quantile};
 use iolite_results::Run;
 use iolite_stats::{Histogram, PhaseResult, Point};
 
+use super::axis::Axis;
 use super::chart::{Chart, Panel, Series};
 
 /// Series of a chart at most; beyond, nobody can distinguish them.
@@ -198,4 +199,37 @@ pub(super) fn over_time(source: &Source<'_>) -> SourceTimeline {
 fn mean_response(point: &Point, kind: OpKind) -> Option<f64> {
     let operations = point.operations[kind];
     (operations > 0).then(|| (point.response_sum[kind] as f64 / operations as f64).max(1.0))
+}
+
+/// The sources of each run, form and kind.
+pub(super) fn grouped<'s, 'r: 's, K: PartialEq>(
+    sources: impl IntoIterator<Item = &'s Source<'r>>,
+    key: impl Fn(&'s Source<'r>) -> K,
+) -> Vec<(K, Vec<&'s Source<'r>>)> {
+    let mut groups: Vec<(K, Vec<&Source<'r>>)> = Vec::new();
+    for source in sources {
+        let key = key(source);
+        match groups.iter_mut().find(|(had, _)| *had == key) {
+            Some((_, group)) => group.push(source),
+            None => groups.push((key, vec![source])),
+        }
+    }
+    groups
+}
+
+/// Panels of rates and response times over the same axis: operations per second, mean, and 99th percentile where there is any.
+pub(super) fn rate_and_times(
+    x: &Axis,
+    rates: Vec<Lines>,
+    means: Vec<Lines>,
+    tails: Vec<Lines>,
+) -> Vec<Panel> {
+    let top = Axis::linear("operations per second", Some(0.0), values(&rates, |point| point.1));
+    let middle = Axis::log_time("mean response time", values(&means, |point| point.1));
+    let mut panels = vec![Panel::of_lines(x.clone(), top, rates), Panel::of_lines(x.clone(), middle, means)];
+    if tails.iter().flatten().any(|line| !line.is_empty()) {
+        let below = Axis::log_time("99th percentile of the response time", values(&tails, |point| point.1));
+        panels.push(Panel::of_lines(x.clone(), below, tails));
+    }
+    panels
 }

@@ -17,22 +17,17 @@ const CELL: usize = 10;
 const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.999", 0.99999)];
 
 /// Rates and response times by demand, and the operating points.
-pub(super) fn text(
-    progress: &PtsProgress<'_>,
-    terms: &PtsTerms,
-    section: PtsSection,
-    styler: Styler,
-) -> String {
+pub(super) fn text(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
     let figures = progress.by_demand(section);
     let rate = |found: &PtsDemandFigures| Iops(found.figures.mean).to_string();
     let response = |found: &PtsDemandFigures| Nanos(found.figures.response as u64).to_string();
-    let mut out = grid(terms, &figures, &rate, styler);
+    let mut out = grid(progress.terms(), &figures, &rate, styler);
     out += &styler.item("  ", 2, "operations per second, means of the window's rounds");
-    out += &grid(terms, &figures, &response, styler);
+    out += &grid(progress.terms(), &figures, &response, styler);
     out += &styler.item("  ", 2, "mean response time");
     let stamps = figures.iter().flat_map(|found| found.figures.stamps.iter().copied());
     out += &styler.item("  ", 2, format!("cache: {}", counted(stamps.map(table::stamp))));
-    out + &points(progress, terms, section, styler)
+    out + &points(progress, section, styler)
 }
 
 /// A row for each number of threads, a column for each queue depth.
@@ -56,7 +51,7 @@ fn grid(
 }
 
 /// The operating points with their percentiles.
-fn points(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection, styler: Styler) -> String {
+fn points(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
     let heads: String = PERCENTILES.iter().map(|(name, _)| format!("{name:>CELL$}")).collect();
     let mut out = format!("  {:>14}{:>10}{:>CELL$}{heads}{:>CELL$}\n", "", "demand", "IOPS", "max");
     for found in PtsPoint::ALL.into_iter().filter_map(|point| Point::of(progress, section, point)) {
@@ -77,7 +72,7 @@ fn points(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection, sty
         );
         out += &(styler.clean(line) + "\n");
     }
-    let time = terms.length(PtsStage::Histogram(PtsPoint::Max));
+    let time = progress.terms().length(PtsStage::Histogram(PtsPoint::Max));
     let legend = format!(
         "response times over {time} at each operating point (threads x queue depth); max IOPS: the highest rate with a mean of \
          at most {MAX_POINT_RESPONSE}"
@@ -109,14 +104,9 @@ fn quantile(responses: &Histogram, share: f64) -> Option<Nanos> {
 }
 
 /// The figures of the composite workload.
-pub(super) fn composite(
-    progress: &PtsProgress<'_>,
-    terms: &PtsTerms,
-    section: PtsSection,
-    styler: Styler,
-) -> String {
+pub(super) fn composite(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
     let window = progress.rounds(section).window;
-    let cell = terms.cells(section, 1).into_iter().next();
+    let cell = progress.terms().cells(section, 1).into_iter().next();
     let figures = window.zip(cell).and_then(|(window, cell)| progress.figures(section, window, cell));
     let Some(figures) = figures else { return String::new() };
     let interval = figures.interval.as_ref().map(|interval| percent(interval.relative_half_width()));

@@ -29,9 +29,9 @@ use iolite_model::{Bytes, Iops, Nanos, PtsPurge, PtsResumed, PtsSection, PtsTerm
 use iolite_results::{MAX_RANGE, MAX_RISE, PtsProgress, PtsRounds, PtsWindow, Run};
 use serde_json::{Value, json};
 
-use crate::run::phase_json;
-use crate::styler::{Emphasis, Style, Styler};
-use crate::text::filled;
+use crate::document::document;
+use crate::run::phases_json;
+use crate::styler::{Emphasis, Style, Styler, filled};
 use crate::{answer, chart, json as shared, machine};
 
 /// Name and version of the document.
@@ -43,22 +43,15 @@ const LISTED: usize = 30;
 /// The terminal output of a run of the specification's tests.
 pub(crate) fn text(run: &Run, terms: &PtsTerms, style: Style) -> String {
     let styler = Styler(style);
-    let version = styler.clean(&run.info.version);
-    let target = styler.clean(terms.target.display());
-    let title = format!("iolite {version}: SNIA Performance Test Specification on {target}");
-    let mut header = styler.paint(Emphasis::Strong, &title) + "\n";
-    header += &machine::describe(&run.info, run.calibration.as_ref(), styler);
+    let what = format!("SNIA Performance Test Specification on {}", terms.target.display());
+    let mut header = machine::header(run, what, styler);
     header += &settings(terms, styler);
     header += &run.concluded().last().map_or_else(String::new, |cache| write_cache(&cache, styler));
     header += &run.concluded().last().map_or_else(String::new, |resumed| resumed_from(&resumed, styler));
     let progress = PtsProgress::of(run, terms);
-    let sections = terms.sections().into_iter().map(|section| text_of(&progress, terms, section, styler));
-    let ending = crate::document::ending(run);
-    filled(std::iter::once(header).chain(sections).chain([
-        result(&progress, styler),
-        answer::warnings(&run.warnings, styler),
-        answer::ended(&ending, "this", styler),
-    ]))
+    let sections = terms.sections().into_iter().map(|section| text_of(&progress, section, styler));
+    let rest = [result(&progress, styler), answer::closing(run, "this", styler)];
+    filled(std::iter::once(header).chain(sections).chain(rest))
 }
 
 fn settings(terms: &PtsTerms, styler: Styler) -> String {
@@ -113,18 +106,18 @@ fn result(progress: &PtsProgress<'_>, styler: Styler) -> String {
     styler.paint(Emphasis::Bad, styler.item("", 0, text).trim_end()) + "\n"
 }
 
-fn text_of(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection, styler: Styler) -> String {
-    let test = section.test;
+fn text_of(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
+    let (terms, test) = (progress.terms(), section.test);
     let rounds = progress.rounds(section);
     let mut out = styler.paint(Emphasis::Strong, &section.name()) + rehearsal(terms) + "\n";
     if test == PtsTest::CrossStimulusRecovery {
-        return out + &stages::text(progress, terms, section, styler);
+        return out + &stages::text(progress, section, styler);
     }
     if rounds.values.is_empty() {
         return out + "  no complete round\n";
     }
     if test.is_by_zone() {
-        return out + &zones::text(progress, terms, section, styler);
+        return out + &zones::text(progress, section, styler);
     }
     out += &convergence(section, &rounds, styler);
     if test == PtsTest::WriteSaturation {
@@ -137,10 +130,10 @@ fn text_of(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection, st
     };
     out += &verification(terms, window, styler);
     out + &match test {
-        PtsTest::HostIdleRecovery => stages::text(progress, terms, section, styler),
-        test if test.is_by_demand() => demand::text(progress, terms, section, styler),
-        PtsTest::Composite => demand::composite(progress, terms, section, styler),
-        _ => window::tables(progress, terms, section, window, styler),
+        PtsTest::HostIdleRecovery => stages::text(progress, section, styler),
+        test if test.is_by_demand() => demand::text(progress, section, styler),
+        PtsTest::Composite => demand::composite(progress, section, styler),
+        _ => window::tables(progress, section, window, styler),
     }
 }
 
@@ -195,25 +188,21 @@ fn unit(test: PtsTest) -> &'static str {
 pub(crate) fn json(run: &Run, terms: &PtsTerms) -> Value {
     let progress = PtsProgress::of(run, terms);
     let sections = terms.sections();
-    json!({
-        "format": JSON_FORMAT,
+    let members = json!({
         "rehearsal": terms.is_rehearsal(),
         "steady": progress.unsteady().is_empty(),
         "not_steady": progress.unsteady().iter().map(|section| section.name()).collect::<Vec<_>>(),
         "write_cache": run.concluded::<PtsWriteCache>().last(),
         "resumed_from": run.concluded::<PtsResumed>().last(),
         "terms": terms,
-        "sections": sections.iter().map(|section| json_of(&progress, terms, *section)).collect::<Vec<_>>(),
-        "run": shared::stored(&run.info),
-        "calibration": shared::stored(&run.calibration),
-        "phases": run.phases.iter().map(phase_json).collect::<Vec<_>>(),
-        "warnings": run.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "ending": shared::ending(&crate::document::ending(run)),
-    })
+        "sections": sections.iter().map(|section| json_of(&progress, *section)).collect::<Vec<_>>(),
+        "phases": phases_json(run),
+    });
+    document(JSON_FORMAT, run, members)
 }
 
-fn json_of(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection) -> Value {
-    let rounds = progress.rounds(section);
+fn json_of(progress: &PtsProgress<'_>, section: PtsSection) -> Value {
+    let (terms, rounds) = (progress.terms(), progress.rounds(section));
     let window = rounds.window.map(|window| {
         json!({
             "first": (window.last + 1).saturating_sub(terms.window.max(2)),
@@ -252,8 +241,8 @@ fn json_of(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection) ->
         "rounds": rounds.values,
         "window": window,
         "cells": cells.collect::<Vec<_>>(),
-        "stages": stages::json(progress, terms, section),
+        "stages": stages::json(progress, section),
         "operating_points": demand::json(progress, section),
-        "zones": zones::json(progress, terms, section),
+        "zones": zones::json(progress, section),
     })
 }

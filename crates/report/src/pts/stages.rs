@@ -23,7 +23,7 @@ struct Compared {
 }
 
 /// The stages that are measured, in order.
-fn compared(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection) -> Vec<Compared> {
+fn compared(progress: &PtsProgress<'_>, section: PtsSection) -> Vec<Compared> {
     let before = match section.test {
         PtsTest::HostIdleRecovery => progress.rounds(section).window.map(|window| window.mean),
         _ => progress.stage(section, PtsStage::SequentialBefore).map(|figures| figures.ends.1),
@@ -39,17 +39,12 @@ fn compared(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection) -
         let ratio = before.filter(|before| *before > 0.0).zip(figure).map(|(before, figure)| figure / before);
         Some(Compared { stage, figures, ratio })
     };
-    terms.stages(section).into_iter().filter_map(of).collect()
+    progress.terms().stages(section).into_iter().filter_map(of).collect()
 }
 
 /// A row for each stage.
-pub(super) fn text(
-    progress: &PtsProgress<'_>,
-    terms: &PtsTerms,
-    section: PtsSection,
-    styler: Styler,
-) -> String {
-    let stages = compared(progress, terms, section);
+pub(super) fn text(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
+    let stages = compared(progress, section);
     if stages.is_empty() {
         return "  no complete step\n".to_owned();
     }
@@ -85,7 +80,7 @@ pub(super) fn text(
                     the specification";
         out += &(styler.paint(Emphasis::Caution, styler.item("  ", 2, text).trim_end()) + "\n");
     }
-    out + &legend(terms, section, styler)
+    out + &legend(progress.terms(), section, styler)
 }
 
 fn legend(terms: &PtsTerms, section: PtsSection, styler: Styler) -> String {
@@ -103,7 +98,7 @@ fn legend(terms: &PtsTerms, section: PtsSection, styler: Styler) -> String {
 }
 
 /// The stages; empty of tests without.
-pub(super) fn json(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection) -> Value {
+pub(super) fn json(progress: &PtsProgress<'_>, section: PtsSection) -> Value {
     if section.test.is_by_demand() {
         return json!([]);
     }
@@ -116,11 +111,11 @@ pub(super) fn json(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSec
             "first": figures.ends.0,
             "last": figures.ends.1,
             "ratio": ratio,
-            "wait_ns": terms.wait(stage).0,
+            "wait_ns": progress.terms().wait(stage).0,
             "idle_ns": figures.idle.map(|idle| idle.0),
             "mean_response_ns": figures.response,
             "max_response_ns": figures.max.0,
         })
     };
-    compared(progress, terms, section).into_iter().map(of).collect::<Vec<_>>().into()
+    compared(progress, section).into_iter().map(of).collect::<Vec<_>>().into()
 }

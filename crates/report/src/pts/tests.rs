@@ -351,7 +351,8 @@ fn recovery_demand_and_zones_have_their_plots() {
     assert_eq!(flight, [4.0, 16.0]);
     let histogram = drawn(PlotKind::PtsHistogram);
     assert_eq!((histogram.panels.len(), histogram.series.len()), (2, 2 * 3));
-    let shares: f64 = histogram.panels[0].lines[0][0].iter().map(|point| point.1).sum();
+    let steps = histogram.panels[0].lines[0][0].windows(2).filter(|ends| ends[0].0 < ends[1].0);
+    let shares: f64 = steps.map(|ends| ends[0].1).sum();
     assert!((shares - 100.0).abs() < 1e-6, "{shares}");
     let zones = drawn(PlotKind::PtsZones);
     assert_eq!((zones.panels.len(), zones.series.len()), (2, 2 * 3 + 2 * 2));

@@ -21,13 +21,12 @@ const LISTED: usize = 4;
 /// The figures with their intervals; of the latency test the longest response times too; the cache stamps.
 pub(super) fn tables(
     progress: &PtsProgress<'_>,
-    terms: &PtsTerms,
     section: PtsSection,
     window: PtsWindow,
     styler: Styler,
 ) -> String {
     let test = section.test;
-    let blocks = blocks(terms, section);
+    let blocks = blocks(progress.terms(), section);
     let figures = |block: Bytes, read_percent: u8| {
         progress.figures(section, window, PtsCell { round: window.last, read_percent, block, demand: None })
     };

@@ -23,12 +23,8 @@ fn name(terms: &PtsTerms, zone: u32) -> String {
 }
 
 /// A row for each zone, from the outermost.
-pub(super) fn text(
-    progress: &PtsProgress<'_>,
-    terms: &PtsTerms,
-    section: PtsSection,
-    styler: Styler,
-) -> String {
+pub(super) fn text(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
+    let terms = progress.terms();
     let head = |cell: &PtsCell| {
         let text = format!("{}/{} {}", cell.read_percent, 100 - cell.read_percent, cell.block);
         format!("{text:>CELL$}")
@@ -53,10 +49,11 @@ pub(super) fn text(
 }
 
 /// The zones; empty of other tests.
-pub(super) fn json(progress: &PtsProgress<'_>, terms: &PtsTerms, section: PtsSection) -> Value {
+pub(super) fn json(progress: &PtsProgress<'_>, section: PtsSection) -> Value {
     if !section.test.is_by_zone() {
         return json!([]);
     }
+    let terms = progress.terms();
     let of = |zone: u32| {
         let cells = terms.cells(section, zone);
         let measured = |cell: &PtsCell| {

@@ -275,10 +275,7 @@ fn devices(usage: &DatabaseUse) -> Option<DeviceCounters> {
 fn known(run: &Listed, phase: &ListedPhase) -> Line {
     let facts = phase.facts.as_ref();
     let of = |text: fn(&DatabaseFacts) -> &str| Cell::text_of(facts.map(text));
-    let failure = match &run.ending {
-        Some(Ending::Failed(error)) => Some(error.as_str()),
-        _ => None,
-    };
+    let failure = run.ending.as_ref().and_then(Ending::error);
     let low = |kind| phase.bounds.rate(kind).map(|bounds| bounds.0);
     let high = |kind| phase.bounds.rate(kind).map(|bounds| bounds.1);
     vec![

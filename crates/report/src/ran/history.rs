@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::listed::{Listed, ListedPhase};
 use crate::grid::aligned;
+use crate::json::state;
 use crate::styler::{Style, Styler};
 use crate::table::{NONE, SHIFTED, percent};
 
@@ -35,7 +36,7 @@ pub fn history(runs: &[Listed], style: Style) -> String {
         }
         out += &table(of_database, styler);
         for run in of_database {
-            if let Some(Ending::Failed(error)) = &run.ending {
+            if let Some(error) = run.ending.as_ref().and_then(Ending::error) {
                 out += &styler.item("  ", 4, format!("{}: {error}", name(run)));
             }
         }
@@ -132,13 +133,7 @@ fn run(run: &Listed) -> Value {
         "phase": phase.map(|phase| phase.number),
         "started_unix_ns": run.started_unix.0,
         "host": run.host,
-        "ending": {
-            "kind": run.state(),
-            "error": match &run.ending {
-                Some(Ending::Failed(error)) => Some(error),
-                _ => None,
-            },
-        },
+        "ending": state(run.ending.as_ref()),
         "database": run.database(),
         "engine": facts.map(|facts| &facts.engine),
         "version": facts.map(|facts| &facts.version),

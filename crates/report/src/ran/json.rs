@@ -6,20 +6,22 @@
 //! | key | holds |
 //! |---|---|
 //! | `format` | `iolite-ran/1` |
-//! | `database` | null, or `url`, `namespace`, `engine`, `version`, `block_bytes`, `size_bytes`, `blocks`, `globals` (list: subscripts of each), `read_path`, `write_path`, `durability` (`full`, `relaxed`), `durable_by`, `direct`, `timed_by` (`client`, `database`), `settings` (list: `name`, `value`) |
+//! | `database` | null, or `url`, `namespace`, `engine`, `version`, `block_bytes`, `size_bytes`, `blocks`, `globals` (list: subscripts of each), `read_path`, `write_path`, `durability` (`full`, `relaxed`), `durable_by`, `direct`, `timed_by` (`client`, `database`), `settings` (values by name) |
 //! | `phase` | null, or one as in a run |
 //! | `total` | null where nothing completed, or reads and sets as one kind: `kinds`, `processes`, `operations`, `iops`, `response_ns` (`mean`, `p50`, `p95`, `p99`, `p99_9`, `max`, as in a run), `perftools_response_ns` (elapsed time × processes / operations) |
-//! | `used` | null, or what the operations took over the phase, ramp and end included: `observed_ns`, `data_device` and `log_device` (null, or `reads`, `read_bytes`, `writes`, `written_bytes`, `flushes`: everybody's on it), `database` (its own count of `data_reads`, `data_read_bytes`, `data_writes`, `data_write_bytes`, `data_syncs`, `log_writes`, `log_write_bytes`, `log_syncs`; null where it does not count), `writer_active_ns`, `tool_cpu_ns`, `host_cpu_ns`, `ratios` |
+//! | `used` | null, or what the operations took over the phase, ramp and end included: `observed_ns`, `data_device` and `log_device` (null, or `reads`, `read_bytes`, `writes`, `written_bytes`, `flushes`: everybody's on it), `database` (its own count of `data_reads`, `data_read_bytes`, `data_writes`, `data_written_bytes`, `data_syncs`, `log_writes`, `log_written_bytes`, `log_syncs`; null where it does not count), `writer_active_ns`, `tool_cpu_ns`, `host_cpu_ns`, `ratios` |
 //! | `waits` | null, or as in a phase of TPROC-C |
 //! | `used.ratios` | physical operations for each logical one, ramp and end included: `device_reads_per_read`, `database_reads_per_read`, `device_reads_per_set` (without block reads), `cached_share` (of block reads, at least), `device_writes_per_set`, `device_written_bytes_per_set`, `database_writes_per_set`, `log_bytes_per_set`, `log_bytes_per_commit`, `log_writes_per_commit`, `log_syncs_per_commit` (the log's by the database's count, else by its own device's), `device_flushes_per_commit`; and shares: `writer_active`, `tool_of_host_cpu`, `tool_cpus` (1: one CPU all the time) |
 
-use iolite_model::{DatabaseFacts, DatabaseUse, Nanos, OpKind, Physical};
+use iolite_model::{DatabaseUse, OpKind};
+use iolite_results::Run;
 use iolite_stats::PhaseResult;
 use serde_json::{Map, Value, json};
 
 use super::RanReport;
 use super::ratios::Ratios;
 use super::total::Total;
+use crate::document::document;
 use crate::json as shared;
 use crate::run::phase_json;
 
@@ -30,42 +32,16 @@ pub const JSON_FORMAT: &str = "iolite-ran/1";
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99_9", 0.999)];
 
 /// The document of a run.
-pub fn json(report: &RanReport) -> Value {
-    let used = report.used.as_ref();
-    json!({
-        "format": JSON_FORMAT,
-        "run": shared::stored(&report.run),
-        "calibration": shared::stored(&report.calibration),
-        "database": report.facts.as_ref().map(database),
-        "phase": report.phase.as_ref().map(phase_json),
-        "total": report.phase.as_ref().and_then(Total::of).map(|all| total(&all)),
-        "used": used.map(|used| took(used, report.phase.as_ref())),
-        "waits": report.waits,
-        "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "ending": shared::ending(&report.ending),
-    })
-}
-
-/// The database under test.
-pub(crate) fn database(facts: &DatabaseFacts) -> Value {
-    let setting = |(name, value): &(String, String)| json!({ "name": name, "value": value });
-    json!({
-        "url": facts.url,
-        "namespace": facts.namespace,
-        "engine": facts.engine,
-        "version": facts.version,
-        "block_bytes": facts.block.0,
-        "size_bytes": facts.size.0,
-        "blocks": facts.blocks,
-        "globals": facts.globals,
-        "read_path": facts.read_path,
-        "write_path": facts.write_path,
-        "durability": facts.durability.name(),
-        "durable_by": facts.durable_by,
-        "direct": facts.direct,
-        "timed_by": facts.timed_by.name(),
-        "settings": facts.settings.iter().map(setting).collect::<Vec<_>>(),
-    })
+pub fn json(run: &Run) -> Value {
+    let report = RanReport::of(run);
+    let members = json!({
+        "database": report.facts,
+        "phase": report.phase.map(phase_json),
+        "total": report.phase.and_then(Total::of).map(|all| total(&all)),
+        "used": report.used.map(|used| took(used, report.phase)),
+        "waits": report.waits(),
+    });
+    document(JSON_FORMAT, run, members)
 }
 
 fn total(total: &Total) -> Value {
@@ -88,47 +64,7 @@ fn total(total: &Total) -> Value {
 
 /// What a phase's operations took.
 pub(crate) fn took(used: &DatabaseUse, phase: Option<&PhaseResult>) -> Value {
-    json!({
-        "observed_ns": used.observed.0,
-        "data_device": shared::stored(used.data_device),
-        "log_device": shared::stored(used.log_device),
-        "database": physical(&used.database),
-        "writer_active_ns": used.writer_active.map(|Nanos(nanos)| nanos),
-        "tool_cpu_ns": used.tool_cpu.0,
-        "host_cpu_ns": used.host_cpu.map(|Nanos(nanos)| nanos),
-        "ratios": phase.map(|phase| ratios(&Ratios::of(phase, used))),
-    })
-}
-
-fn physical(own: &Physical) -> Value {
-    json!({
-        "data_reads": own.data_reads,
-        "data_read_bytes": own.data_read_bytes,
-        "data_writes": own.data_writes,
-        "data_write_bytes": own.data_write_bytes,
-        "data_syncs": own.data_syncs,
-        "log_writes": own.log_writes,
-        "log_write_bytes": own.log_write_bytes,
-        "log_syncs": own.log_syncs,
-    })
-}
-
-fn ratios(ratios: &Ratios) -> Value {
-    json!({
-        "device_reads_per_read": ratios.device_reads_per_read,
-        "database_reads_per_read": ratios.database_reads_per_read,
-        "device_reads_per_set": ratios.device_reads_per_set,
-        "cached_share": ratios.cached_share,
-        "device_writes_per_set": ratios.device_writes_per_set,
-        "device_written_bytes_per_set": ratios.device_written_bytes_per_set,
-        "database_writes_per_set": ratios.database_writes_per_set,
-        "log_bytes_per_set": ratios.log_bytes_per_set,
-        "log_bytes_per_commit": ratios.log_bytes_per_commit,
-        "log_writes_per_commit": ratios.log_writes_per_commit,
-        "log_syncs_per_commit": ratios.log_syncs_per_commit,
-        "device_flushes_per_commit": ratios.device_flushes_per_commit,
-        "writer_active": ratios.writer_active,
-        "tool_of_host_cpu": ratios.tool_of_host,
-        "tool_cpus": ratios.tool_cpus,
-    })
+    let mut value = shared::stored(used);
+    value["ratios"] = shared::stored(phase.map(|phase| Ratios::of(phase, used)));
+    value
 }

@@ -8,6 +8,8 @@ use iolite_model::{
 };
 use iolite_stats::{HistogramError, PhaseChanges, RateBounds, StoredTotals};
 
+use crate::runs::utc;
+
 /// A phase of one of the tools' runs, or a run that has none (yet).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
@@ -148,20 +150,11 @@ impl Listed {
 
     /// `completed`, `interrupted`, `failed`, or `running`.
     pub(super) fn state(&self) -> &'static str {
-        match self.ending {
-            None => "running",
-            Some(Ending::Completed) => "completed",
-            Some(Ending::Interrupted) => "interrupted",
-            Some(Ending::Failed(_)) => "failed",
-        }
+        Ending::state(self.ending.as_ref())
     }
 
     /// Start as date and time (UTC).
     pub(super) fn started(&self) -> (String, String) {
-        let text = |format: &str| {
-            let at = jiff::Timestamp::from_nanosecond(i128::from(self.started_unix.0));
-            at.map_or_else(|_| String::new(), |at| at.strftime(format).to_string())
-        };
-        (text("%Y-%m-%d"), text("%H:%M:%S"))
+        (utc(self.started_unix, "%Y-%m-%d"), utc(self.started_unix, "%H:%M:%S"))
     }
 }

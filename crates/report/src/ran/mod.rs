@@ -1,13 +1,12 @@
 //! What `iolite ranread`, `ranwrite` and `ranio` print of a run: the database, PerfTools' two lines, the figures, and
 //! physical against logical.
 
-use iolite_model::{Calibration, DatabaseFacts, DatabaseUse, Ending, OpKind, RunInfo, WaitsFound, Warning};
+use iolite_model::{DatabaseFacts, DatabaseUse, OpKind, WaitsFound};
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
 use crate::run::{asked, came};
-use crate::styler::{Emphasis, Style, Styler};
-use crate::text::filled;
+use crate::styler::{Style, Styler, filled};
 use crate::{answer, machine, waits, words};
 
 mod database;
@@ -22,96 +21,72 @@ mod total;
 pub(crate) use database::describe;
 pub use export::{ExportFormat, export};
 pub use history::{HISTORY_FORMAT, history, history_json};
+pub(crate) use json::took;
 pub use json::{JSON_FORMAT, json};
-pub(crate) use json::{database as database_json, took};
 pub use listed::{Listed, ListedPhase, ListedTotals};
 
 use total::Total;
 
-/// A run of RanRead, RanWrite or RanIO with all that is to be said of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RanReport {
-    /// What was known when the run started: the storage, the machine.
-    pub run: RunInfo,
-    /// The program's own cost, where it came to be measured.
-    pub calibration: Option<Calibration>,
-    /// The database, where it came to be asked.
-    pub facts: Option<DatabaseFacts>,
-    /// The phase, of a database's task, where one came to be measured.
-    pub phase: Option<PhaseResult>,
-    /// What the operations took.
-    pub used: Option<DatabaseUse>,
-    /// What its sessions waited for, where the database shows that.
-    pub waits: Option<WaitsFound>,
-    /// The warnings, in the order they arose.
-    pub warnings: Vec<Warning>,
-    /// How the run ended.
-    pub ending: Ending,
+/// A run of one of the tools: its only phase, and what is known of its database.
+struct RanReport<'a> {
+    run: &'a Run,
+    facts: Option<&'a DatabaseFacts>,
+    phase: Option<&'a PhaseResult>,
+    used: Option<&'a DatabaseUse>,
 }
 
-impl RanReport {
-    /// What a run says.
-    pub fn of(run: &Run) -> RanReport {
+impl RanReport<'_> {
+    fn of(run: &Run) -> RanReport<'_> {
         RanReport {
-            run: run.info.clone(),
-            calibration: run.calibration.clone(),
-            facts: run.databases.values().next().cloned(),
-            phase: run.phases.first().cloned(),
-            used: run.database_use.values().next().cloned(),
-            waits: run.phases.first().and_then(|phase| run.of_phase(phase.info.index)),
-            warnings: run.warnings.clone(),
-            ending: crate::document::ending(run),
+            run,
+            facts: run.databases.values().next(),
+            phase: run.phases.first(),
+            used: run.database_use.values().next(),
         }
+    }
+
+    /// What its sessions waited for, where that was sampled.
+    fn waits(&self) -> Option<WaitsFound> {
+        self.run.of_phase(self.phase?.info.index)
     }
 }
 
 /// The complete terminal output of a run.
-pub fn text(report: &RanReport, style: Style) -> String {
+pub fn text(run: &Run, style: Style) -> String {
     let styler = Styler(style);
-    let phase = report.phase.as_ref();
+    let report = &RanReport::of(run);
     filled([
         header(report, styler),
-        phase.map_or(String::new(), |phase| asked(&phase.info.task, styler)),
-        phase.and_then(Total::of).map_or(String::new(), |total| total.text(styler)),
-        phase.map_or(String::new(), |phase| came(phase, false, styler)),
+        report.phase.map_or(String::new(), |phase| asked(&phase.info.task, styler)),
+        report.phase.and_then(Total::of).map_or(String::new(), |total| total.text(styler)),
+        report.phase.map_or(String::new(), |phase| came(phase, false, styler)),
         compared(report, styler),
-        report.waits.as_ref().map_or(String::new(), |found| waits::section(found, styler)),
+        report.waits().map_or(String::new(), |found| waits::section(&found, styler)),
         legend(report, styler),
-        answer::warnings(&report.warnings, styler),
-        answer::ended(&report.ending, "this", styler),
+        answer::closing(run, "this", styler),
     ])
 }
 
-/// What was measured, on what machine and which database.
-fn header(report: &RanReport, styler: Styler) -> String {
-    let version = styler.clean(&report.run.version);
-    let place = match &report.facts {
-        Some(facts) => styler.clean(&facts.url),
-        None => styler.clean(report.run.storage.directory.display()),
+fn header(report: &RanReport<'_>, styler: Styler) -> String {
+    let run = report.run;
+    let place = machine::place(run, report.facts.map(|facts| &facts.url));
+    let what = match report.phase.map_or("", |phase| phase.info.task.name()) {
+        "" => place,
+        tool => format!("{tool} on {place}"),
     };
-    let tool = report.phase.as_ref().map_or(String::new(), |phase| styler.clean(phase.info.task.name()));
-    let title = match tool.as_str() {
-        "" => format!("iolite {version}: {place}"),
-        tool => format!("iolite {version}: {tool} on {place}"),
-    };
-    let mut out = styler.paint(Emphasis::Strong, &title)
-        + "\n"
-        + &machine::describe(&report.run, report.calibration.as_ref(), styler);
-    if let Some(facts) = &report.facts {
-        out += &database::describe(facts, styler);
-    }
-    out
+    machine::header(run, what, styler)
+        + &report.facts.map_or(String::new(), |facts| database::describe(facts, styler))
 }
 
 /// Physical against logical; empty where nothing was counted.
-fn compared(report: &RanReport, styler: Styler) -> String {
-    let (Some(phase), Some(used)) = (&report.phase, &report.used) else { return String::new() };
-    physical::section(phase, used, report.facts.as_ref(), styler)
+fn compared(report: &RanReport<'_>, styler: Styler) -> String {
+    let (Some(phase), Some(used)) = (report.phase, report.used) else { return String::new() };
+    physical::section(phase, used, report.facts, styler)
 }
 
 /// What the figures mean; empty without any.
-fn legend(report: &RanReport, styler: Styler) -> String {
-    let Some(phase) = report.phase.as_ref().filter(|phase| !phase.totals.is_empty()) else {
+fn legend(report: &RanReport<'_>, styler: Styler) -> String {
+    let Some(phase) = report.phase.filter(|phase| !phase.totals.is_empty()) else {
         return String::new();
     };
     let mut parts = vec![
@@ -121,7 +96,7 @@ fn legend(report: &RanReport, styler: Styler) -> String {
         parts.push(words::SETS.to_owned());
     }
     if report.used.is_some() {
-        parts.push(physical::legend(&phase.info.task, report.facts.as_ref()));
+        parts.push(physical::legend(&phase.info.task, report.facts));
     }
     styler.item("", 0, parts.join("; "))
 }

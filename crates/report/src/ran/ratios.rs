@@ -2,6 +2,7 @@
 
 use iolite_model::{Bytes, DatabaseUse, DeviceCounters, OpKind};
 use iolite_stats::PhaseResult;
+use serde::Serialize;
 
 /// What was asked of the database over the whole phase, ramp and drain included, as its physical counters are.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +25,7 @@ pub(super) struct Log {
 }
 
 /// Physical operations for each logical one. `None` where there was nothing to compare.
+#[derive(Serialize)]
 pub(super) struct Ratios {
     pub(super) device_reads_per_read: Option<f64>,
     pub(super) database_reads_per_read: Option<f64>,
@@ -43,6 +45,7 @@ pub(super) struct Ratios {
     /// Share of the time looked at.
     pub(super) writer_active: Option<f64>,
     /// This program's share of the CPU time that the host was busy.
+    #[serde(rename = "tool_of_host_cpu")]
     pub(super) tool_of_host: Option<f64>,
     /// This program's CPU time in CPUs.
     pub(super) tool_cpus: Option<f64>,

@@ -1,8 +1,8 @@
 mod document;
 
 use iolite_model::{
-    Bytes, DbOperation, DeviceCounters, Durability, Filesystem, Nanos, OpKind, Physical, Stop, Storage, Task,
-    TimedBy,
+    Bytes, DbOperation, DeviceCounters, Durability, Ending, Filesystem, Nanos, OpKind, Physical, Stop,
+    Storage, Task, TimedBy, Warning,
 };
 use serde_json::Value;
 
@@ -59,30 +59,24 @@ fn device(reads: u64, writes: u64, written: u64, flushes: u64) -> DeviceCounters
     DeviceCounters { reads, read: Bytes(reads * 8192), writes, written: Bytes(written), flushes }
 }
 
-fn report(phase: PhaseResult, used: DatabaseUse) -> RanReport {
-    RanReport {
-        run: synthetic::run(),
-        calibration: None,
-        facts: Some(facts()),
-        phase: Some(phase),
-        used: Some(used),
-        waits: None,
-        warnings: Vec::new(),
-        ending: Ending::Completed,
-    }
+fn run(phase: PhaseResult, used: DatabaseUse) -> Run {
+    let mut run = synthetic::of_phases(vec![phase]);
+    run.databases = [(0, facts())].into();
+    run.database_use = [(0, used)].into();
+    run
 }
 
-fn reads() -> RanReport {
+fn reads() -> Run {
     let task = synthetic::database("RanRead", DbOperation::RanRead, 20);
     let mut phase = synthetic::phase(0, task, &[(OpKind::Read, 2_788.0, 7_200_000.0, 8192, 0)]);
     phase.end.cache.device_read = Some(Bytes(523 * 8192));
     let database =
         Physical { data_reads: Some(697), data_read_bytes: Some(697 * 8192), ..Physical::default() };
-    report(phase, DatabaseUse { data_device: Some(device(523, 4, 16_384, 1)), database, ..idle() })
+    run(phase, DatabaseUse { data_device: Some(device(523, 4, 16_384, 1)), database, ..idle() })
 }
 
 /// On an SQLite within the program, whose log is on the data's device.
-fn sets() -> RanReport {
+fn sets() -> Run {
     let loads = [(OpKind::Write, 24_000.0, 9_000.0, 74, 0), (OpKind::Commit, 480.0, 1_900_000.0, 0, 0)];
     let phase = synthetic::phase(0, synthetic::database("RanWrite", SET, 1), &loads);
     let database = Physical {
@@ -115,11 +109,13 @@ fn sets() -> RanReport {
         settings: Vec::new(),
         ..facts()
     };
-    RanReport { facts: Some(facts), ..report(phase, used) }
+    let mut run = run(phase, used);
+    run.databases = [(0, facts)].into();
+    run
 }
 
 /// After a ramp, with a log on a device of its own.
-fn both() -> RanReport {
+fn both() -> Run {
     let Task::Database(mut task) = synthetic::database("RanIO", BOTH, 10) else { panic!("a database") };
     task.ramp = Nanos(250_000_000);
     task.stop = Stop { runtime: Some(Nanos(250_000_000)), ..Stop::default() };
@@ -136,27 +132,28 @@ fn both() -> RanReport {
         observed: Nanos(500_000_000),
         ..idle()
     };
-    report(synthetic::phase(0, Task::Database(task), &loads), used)
+    run(synthetic::phase(0, Task::Database(task), &loads), used)
 }
 
 /// On another host, interrupted.
-fn remote() -> RanReport {
+fn remote() -> Run {
     let mut report = sets();
-    report.run.storage = Storage { filesystem: Filesystem::default(), ..Storage::default() };
-    report.facts = Some(DatabaseFacts {
+    report.info.storage = Storage { filesystem: Filesystem::default(), ..Storage::default() };
+    let facts = DatabaseFacts {
         url: "mysql://bench@db7:3306/perf".into(),
         globals: vec![900_000, 1_000_000],
         ..facts()
-    });
-    report.used = Some(DatabaseUse { host_cpu: None, ..idle() });
-    report.ending = Ending::Interrupted;
+    };
+    report.databases = [(0, facts)].into();
+    report.database_use = [(0, DatabaseUse { host_cpu: None, ..idle() })].into();
+    report.ending = Some(Ending::Interrupted);
     report.warnings = vec![Warning::Volatile { device: "zram0".into() }];
-    report.phase.as_mut().unwrap().end.ending = Ending::Interrupted;
+    report.phases[0].end.ending = Ending::Interrupted;
     report
 }
 
 /// What stands below the machine.
-fn body(report: &RanReport, style: Style) -> String {
+fn body(report: &Run, style: Style) -> String {
     let text = text(report, style);
     text.split_once("kvm\n").map_or(String::new(), |(_, body)| body.to_owned())
 }
@@ -262,7 +259,7 @@ fn own_counts_are_not_presented_as_the_databases() {
     assert!(embedded.contains("according to iolite's count of the database's system calls"), "{embedded}");
     assert!(!embedded.contains("own count"), "{embedded}");
     let mut uncounted = reads();
-    let used = uncounted.used.as_mut().unwrap();
+    let used = uncounted.database_use.values_mut().next().unwrap();
     (used.database.data_reads, used.database.data_read_bytes) = (None, None);
     let text = body(&uncounted, UNICODE);
     assert!(text.contains("device reads per block read") && !text.contains("own count"), "{text}");
@@ -438,10 +435,9 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
 #[test]
 fn nothing_measured_is_said_and_not_divided_by() {
     let task = synthetic::database("RanIO", BOTH, 1);
-    let empty = RanReport {
-        ending: Ending::Failed("the server has gone".into()),
-        ..report(synthetic::phase(0, task, &[]), DatabaseUse { observed: Nanos(0), ..idle() })
-    };
+    let used = DatabaseUse { observed: Nanos(0), ..idle() };
+    let mut empty = run(synthetic::phase(0, task, &[]), used);
+    empty.ending = Some(Ending::Failed("the server has gone".into()));
     let rendered = body(&empty, UNICODE);
     assert!(
         !rendered.contains("Calculated IOPS") && !rendered.contains("NaN") && !rendered.contains("inf"),
@@ -466,7 +462,8 @@ fn nothing_measured_is_said_and_not_divided_by() {
     ");
     assert!(json(&empty)["total"].is_null());
 
-    let unasked = RanReport { facts: None, phase: None, used: None, ..empty };
+    let mut unasked = synthetic::empty();
+    unasked.ending = empty.ending;
     let rendered = text(&unasked, UNICODE);
     assert!(rendered.starts_with("iolite 0.1.0: /srv/data\n"), "{rendered}");
     assert!(rendered.ends_with("virtualised by kvm\n\nFAILED: the server has gone\n"), "{rendered}");
@@ -492,7 +489,7 @@ fn reads_and_sets_count_as_one_kind() {
     assert_eq!(total["kinds"], serde_json::json!(["read", "write"]));
     assert_eq!(total["operations"], 6_000);
     assert!((total["iops"]["value"].as_f64().unwrap() - 24_000.0).abs() < 1e-6, "{total}");
-    let phase = all.phase.as_ref().unwrap();
+    let phase = &all.phases[0];
     let [reads, sets] = [OpKind::Read, OpKind::Write].map(|kind| phase.summary(kind).unwrap());
     let mean = total["response_ns"]["mean"]["value"].as_f64().unwrap();
     assert!((mean - (reads.mean.value + sets.mean.value) / 2.0).abs() < 1.0, "{mean}");
@@ -507,7 +504,7 @@ fn reads_and_sets_count_as_one_kind() {
 #[test]
 fn names_from_a_server_reach_no_terminal_as_they_are() {
     let mut evil = sets();
-    let facts = evil.facts.as_mut().unwrap();
+    let facts = evil.databases.get_mut(&0).unwrap();
     let bad = "a\x1b[2J\u{202e}b".to_owned();
     (facts.url, facts.engine, facts.version) = (bad.clone(), bad.clone(), bad.clone());
     (facts.namespace, facts.read_path, facts.durable_by) = (bad.clone(), bad.clone(), bad.clone());
@@ -519,7 +516,7 @@ fn names_from_a_server_reach_no_terminal_as_they_are() {
 #[test]
 fn both_levels_are_printed_in_place_of_a_rate_that_never_was() {
     let mut report = reads();
-    synthetic::shift(report.phase.as_mut().unwrap(), OpKind::Read);
+    synthetic::shift(&mut report.phases[0], OpKind::Read);
     let text = text(&report, UNICODE);
     let line = text.lines().find(|line| line.starts_with("Calculated IOPS = ")).unwrap();
     assert!(line.starts_with("Calculated IOPS = 220") && line.contains(" > 10"), "{line}");

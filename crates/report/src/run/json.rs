@@ -16,13 +16,14 @@
 //!
 //! There are no `knees` and no `verdict`. The `cache` of phases that ran together is that of them all.
 
-use iolite_model::{FileTask, Nanos, OpKind, Quantile, Task, Verified};
+use iolite_model::{Nanos, OpKind, Quantile, Task};
+use iolite_results::{Run, StateVerified};
 use iolite_stats::PhaseResult;
 use serde_json::{Map, Value, json};
 
-use super::{RunReport, groups};
+use super::groups;
+use crate::document::document;
 use crate::json as shared;
-use crate::stalls;
 
 /// Name and version of the document.
 pub const JSON_FORMAT: &str = "iolite-run/1";
@@ -37,27 +38,25 @@ const QUANTILES: [f64; 24] = [
 ];
 
 /// The document of a run.
-pub fn json(report: &RunReport) -> Value {
-    json!({
-        "format": JSON_FORMAT,
-        "name": report.name,
-        "run": shared::stored(&report.run),
-        "calibration": shared::stored(&report.calibration),
-        "phases": report.phases.iter().map(phase).collect::<Vec<_>>(),
-        "groups": groups(&report.phases).iter().map(group).collect::<Vec<_>>(),
-        "stalls": report.stalls.iter().map(|(phase, found)| stalls::json(*phase, found)).collect::<Vec<_>>(),
-        "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "ending": shared::ending(&report.ending),
-    })
+pub fn json(run: &Run) -> Value {
+    let members = json!({
+        "name": run.subject(),
+        "phases": phases(run),
+        "groups": groups(&run.phases).iter().map(group).collect::<Vec<_>>(),
+    });
+    document(JSON_FORMAT, run, members)
 }
 
-/// The document of a verification: `format` (`iolite-verified/1`), `task` and `verified`, as in a phase.
-pub fn verified_json(task: &FileTask, found: &Verified) -> Value {
-    json!({
-        "format": VERIFIED_FORMAT,
-        "task": shared::task(&Task::File(task.clone())),
-        "verified": shared::stored(found),
-    })
+/// The document of a verification: what every document has, with `format` `iolite-verified/1`, `task` and `verified`, as in a
+/// phase.
+pub(crate) fn verified_json(run: &Run, StateVerified { task, found }: &StateVerified) -> Value {
+    let task = shared::task(&Task::File(task.clone()));
+    document(VERIFIED_FORMAT, run, json!({ "task": task, "verified": found }))
+}
+
+/// All phases in full.
+pub(crate) fn phases(run: &Run) -> Value {
+    run.phases.iter().map(phase).collect()
 }
 
 /// A phase in full.

@@ -1,14 +1,11 @@
 //! What `iolite run` and `iolite verify` print: phase by phase what was asked and what came of it.
 
-use iolite_model::{
-    Calibration, Ending, FileTask, Nanos, OpKind, RunInfo, StallsFound, Task, Verified, Warning,
-};
-use iolite_results::Run;
+use iolite_model::{FileTask, Nanos, OpKind, Task};
+use iolite_results::{Run, StateVerified};
 use iolite_stats::PhaseResult;
 
-use crate::styler::{Emphasis, Style, Styler};
-use crate::text::filled;
-use crate::{answer, machine, stalls, words};
+use crate::styler::{Style, Styler, filled};
+use crate::{answer, machine, words};
 
 mod figures;
 mod json;
@@ -17,69 +14,28 @@ mod phase;
 
 pub(crate) use json::operations as operations_json;
 pub use json::phase as phase_json;
-pub use json::{JSON_FORMAT, json, verified_json};
+pub(crate) use json::phases as phases_json;
+pub(crate) use json::verified_json;
+pub use json::{JSON_FORMAT, json};
 pub(crate) use notes::Note;
 pub(crate) use phase::{INDENT, asked, came, rendered};
 
-/// A run of a job with all that is to be said of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunReport {
-    /// What was known when the run started: the storage, the machine.
-    pub run: RunInfo,
-    /// The job's name; empty where it has none.
-    pub name: String,
-    /// The program's own cost, where it came to be measured.
-    pub calibration: Option<Calibration>,
-    /// The finished phases, in the order of the job's tasks.
-    pub phases: Vec<PhaseResult>,
-    /// What the outliers of phases, by number, fall into, where that was asked for.
-    pub stalls: Vec<(u32, StallsFound)>,
-    /// The warnings, in the order they arose.
-    pub warnings: Vec<Warning>,
-    /// How the run ended.
-    pub ending: Ending,
-}
-
-impl RunReport {
-    /// What a run says, phase by phase.
-    pub fn of(run: &Run) -> RunReport {
-        RunReport {
-            run: run.info.clone(),
-            name: run.asked().map(|asked| asked.subject).unwrap_or_default(),
-            calibration: run.calibration.clone(),
-            phases: run.phases.clone(),
-            stalls: stalls::of(run),
-            warnings: run.warnings.clone(),
-            ending: crate::document::ending(run),
-        }
-    }
-}
-
 /// The complete terminal output of a run.
-pub fn text(report: &RunReport, style: Style) -> String {
+pub fn text(run: &Run, style: Style) -> String {
     let styler = Styler(style);
-    let version = styler.clean(&report.run.version);
-    let directory = styler.clean(report.run.storage.directory.display());
-    let title = match report.name.as_str() {
-        "" => format!("iolite {version}: a job on {directory}"),
-        name => format!("iolite {version}: {} on {directory}", styler.clean(name)),
+    let directory = run.info.storage.directory.display();
+    let what = match run.subject().as_str() {
+        "" => format!("a job on {directory}"),
+        name => format!("{name} on {directory}"),
     };
-    let header = styler.paint(Emphasis::Strong, &title)
-        + "\n"
-        + &machine::describe(&report.run, report.calibration.as_ref(), styler);
-    let phases = report.phases.iter().map(|phase| phase::phase(report, phase, styler));
-    let rest = [
-        phase::groups_text(report, styler),
-        legend(report, styler),
-        answer::warnings(&report.warnings, styler),
-        answer::ended(&report.ending, "this", styler),
-    ];
-    filled(std::iter::once(header).chain(phases).chain(rest))
+    let phases = run.phases.iter().map(|phase| phase::phase(run, phase, styler));
+    let rest = [phase::groups_text(run, styler), legend(run, styler), answer::closing(run, "this", styler)];
+    filled(std::iter::once(machine::header(run, what, styler)).chain(phases).chain(rest))
 }
 
 /// What the figures mean; empty without any.
-fn legend(report: &RunReport, styler: Styler) -> String {
-    if report.phases.is_empty() {
+fn legend(run: &Run, styler: Styler) -> String {
+    if run.phases.is_empty() {
         return String::new();
     }
     styler.item(
@@ -91,9 +47,8 @@ fn legend(report: &RunReport, styler: Styler) -> String {
 }
 
 /// What the verification of an earlier run's data found, as text.
-pub fn verified_text(task: &FileTask, found: &Verified) -> String {
-    // Verification results are printed in every format.
-    let styler = Styler(Style { color: false, unicode: true, width: 110 });
+pub(crate) fn verified_text(_: &Run, StateVerified { task, found }: &StateVerified, style: Style) -> String {
+    let styler = Styler(style);
     let label = "target    ";
     let does = words::target(&task.target);
     let target = styler.item(label, label.len(), does.strip_prefix("on ").unwrap_or(&does));

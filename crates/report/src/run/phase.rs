@@ -1,11 +1,12 @@
 //! A phase: what was asked, the figures, and what else there is to say.
 
 use iolite_model::{FileTask, Iops, Nanos, OpKind, Task};
+use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
 use super::figures::Figures;
 use super::notes::{Note, notes, verified};
-use super::{RunReport, flow, groups};
+use super::{flow, groups};
 use crate::chart::course;
 use crate::styler::{Emphasis, Styler, count};
 use crate::words;
@@ -18,18 +19,16 @@ const TEXT: usize = 12;
 const LEGEND: usize = 48;
 
 /// A phase with its heading.
-pub(super) fn phase(report: &RunReport, phase: &PhaseResult, styler: Styler) -> String {
+pub(super) fn phase(run: &Run, phase: &PhaseResult, styler: Styler) -> String {
     let task = &phase.info.task;
-    let beside = report
+    let beside = run
         .phases
         .iter()
         .any(|other| other.info.index != phase.info.index && other.info.started == phase.info.started);
-    let heading =
-        styler.item(&styler.paint(Emphasis::Strong, &number(phase)), INDENT, heading(report, phase));
+    let heading = styler.item(&styler.paint(Emphasis::Strong, &number(phase)), INDENT, heading(run, phase));
     heading + &asked(task, styler) + &came(phase, beside, styler)
 }
 
-/// What was asked.
 pub(crate) fn asked(task: &Task, styler: Styler) -> String {
     let asked = [
         Some(Note::plain("does", words::does(task))),
@@ -59,12 +58,12 @@ fn number(phase: &PhaseResult) -> String {
 }
 
 /// The name, and whom the phase belongs to.
-fn heading(report: &RunReport, phase: &PhaseResult) -> String {
+fn heading(run: &Run, phase: &PhaseResult) -> String {
     let mut text = phase.info.task.name().to_owned();
     if text.is_empty() {
         text.push_str("unnamed");
     }
-    let others: Vec<String> = report
+    let others: Vec<String> = run
         .phases
         .iter()
         .filter(|other| other.info.index != phase.info.index && other.info.started == phase.info.started)
@@ -129,9 +128,9 @@ fn over_time(phase: &PhaseResult, styler: Styler) -> Option<String> {
 }
 
 /// The groups, with the figures of all their phases together; empty without any.
-pub(super) fn groups_text(report: &RunReport, styler: Styler) -> String {
+pub(super) fn groups_text(run: &Run, styler: Styler) -> String {
     let mut out = String::new();
-    for group in groups(&report.phases) {
+    for group in groups(&run.phases) {
         let phases: Vec<String> = group.phases.iter().map(|index| (index + 1).to_string()).collect();
         let label = styler.paint(Emphasis::Strong, "group ");
         out += &styler.item(

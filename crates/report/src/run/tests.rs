@@ -2,9 +2,10 @@ mod document;
 mod levels;
 
 use iolite_model::{
-    Access, Arrival, Bytes, Damage, ErrorClass, ErrorTally, Finding, Iops, MetadataOperation, MetadataTask,
-    Mix, Nanos, Outstanding, RateKept, Stop, Stuck,
+    Access, Arrival, Bytes, Concluded, Damage, Ending, ErrorClass, ErrorTally, Finding, Iops,
+    MetadataOperation, MetadataTask, Mix, Nanos, Outstanding, RateKept, Stop, Stuck, Verified, Warning,
 };
+use iolite_results::RunRequest;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -14,16 +15,11 @@ use crate::synthetic::{self, keys};
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 110 };
 
-fn empty() -> RunReport {
-    RunReport {
-        stalls: Vec::new(),
-        run: synthetic::run(),
-        name: "nightly".into(),
-        calibration: None,
-        phases: Vec::new(),
-        warnings: Vec::new(),
-        ending: Ending::Completed,
-    }
+/// A run of a job with these phases.
+fn of_phases(phases: Vec<PhaseResult>) -> Run {
+    let mut run = synthetic::of_phases(phases);
+    run.conclusions = vec![Concluded::of(&RunRequest::new("run", "nightly"))];
+    run
 }
 
 fn adapted(task: Task, change: impl FnOnce(&mut FileTask)) -> Task {
@@ -109,19 +105,17 @@ fn names() -> PhaseResult {
     synthetic::phase(3, task, &[(OpKind::Create, 16_000.0, 60_000.0, 0, 0)])
 }
 
-fn whole() -> RunReport {
+fn whole() -> Run {
     let mut phases: Vec<_> = together().into();
     phases.extend([verified(), names()]);
-    RunReport {
-        phases,
-        warnings: vec![Warning::Volatile { device: "zram0".into() }],
-        ending: Ending::Interrupted,
-        ..empty()
-    }
+    let mut whole = of_phases(phases);
+    whole.warnings = vec![Warning::Volatile { device: "zram0".into() }];
+    whole.ending = Some(Ending::Interrupted);
+    whole
 }
 
 /// What stands below the machine.
-fn body(report: &RunReport, style: Style) -> String {
+fn body(report: &Run, style: Style) -> String {
     let text = text(report, style);
     assert!(!text.contains('\x1b'));
     text.split_once("\n\n").map_or(String::new(), |(_, body)| body.to_owned())
@@ -210,7 +204,7 @@ fn a_whole_run() {
 
 #[test]
 fn a_narrow_terminal_without_unicode_gets_what_fits() {
-    let report = RunReport { phases: together().into(), ..empty() };
+    let report = of_phases(together().into());
     let text = body(&report, Style { unicode: false, width: 60, ..UNICODE });
     assert!(text.is_ascii());
     assert!(text.lines().all(|line| line.chars().count() <= 70), "{text}");
@@ -265,7 +259,7 @@ fn a_narrow_terminal_without_unicode_gets_what_fits() {
 
 #[test]
 fn a_job_without_phases_is_no_more_than_its_storage() {
-    let text = text(&empty(), UNICODE);
+    let text = text(&of_phases(Vec::new()), UNICODE);
     assert!(text.starts_with("iolite 0.1.0: nightly on /srv/data\n") && !text.contains("\n\n"), "{text}");
 }
 
@@ -297,17 +291,21 @@ fn groups_are_of_those_that_ran_together() {
 fn a_verification_is_reported_alone_too() {
     let Task::File(task) = verified().info.task else { panic!() };
     let found = Verified { units: 1234, ..Verified::default() };
-    insta::assert_snapshot!(verified_text(&task, &found), @"
+    let rendered = |found| {
+        let state = StateVerified { task: task.clone(), found };
+        verified_text(&of_phases(Vec::new()), &state, UNICODE)
+    };
+    insta::assert_snapshot!(rendered(found.clone()), @"
     target    log (1 MiB, created for the run, growing)
     verified  all 1,234 units match the data written
     ");
-    insta::assert_snapshot!(verified_text(&task, &verified().end.verified.unwrap()), @"
+    insta::assert_snapshot!(rendered(verified().end.verified.unwrap()), @"
     target    log (1 MiB, created for the run, growing)
     verified  WRONG: 1 of 500 units differ from the data written; 1 misplaced; 1 could not be read; 7 could not be
               compared (not written, or being written); verification is incomplete: interrupted
               at byte 4096: holds what belongs at byte 8192
     ");
-    let document = verified_json(&task, &found);
+    let document = verified_json(&of_phases(Vec::new()), &StateVerified { task, found });
     assert_eq!(document["format"], "iolite-verified/1");
     assert_eq!((&document["verified"]["units"], &document["task"]["kind"]), (&1234.into(), &"file".into()));
 }
@@ -319,7 +317,8 @@ proptest! {
     fn no_name_reaches_the_terminal_unescaped(
         name in any::<String>(), error in any::<String>(), unicode in any::<bool>(), width in 0usize..200,
     ) {
-        let mut report = RunReport { name: name.clone(), ..empty() };
+        let mut report = of_phases(Vec::new());
+        report.conclusions = vec![Concluded::of(&RunRequest::new("run", name.as_str()))];
         let task = adapted(synthetic::read(&name, 8192, 1), |task| {
             task.group = Some(name.clone());
             task.target = iolite_model::Target::Existing(iolite_model::ExistingTarget {
@@ -336,7 +335,7 @@ proptest! {
         }];
         let finding = Finding { offset: 0, damage: None, what: error.clone() };
         end.verified = Some(Verified { wrong: 1, first: vec![finding], ..Verified::default() });
-        report.ending = Ending::Failed(error);
+        report.ending = Some(Ending::Failed(error));
         let text = text(&report, Style { color: false, unicode, width });
         prop_assert!(text.chars().all(|c| c == '\n' || !is_unsafe(c)), "{text:?}");
         prop_assert!(unicode || text.is_ascii(), "{text:?}");

@@ -77,7 +77,6 @@ pub(super) struct DeviceLine {
     pub(super) in_flight: f64,
 }
 
-/// All of it.
 pub(super) struct State {
     pub(super) budget: Nanos,
     pub(super) color: bool,

@@ -22,7 +22,7 @@ type Figure = fn(&PhaseResult) -> Option<f64>;
 /// A figure as users read it.
 type Rendered = fn(f64) -> String;
 
-pub(super) fn figures(report: &StudyReport<BlockPoint>, styler: Styler) -> String {
+pub(super) fn figures(report: &StudyReport<'_, BlockPoint>, styler: Styler) -> String {
     let surfaces: [(&str, Figure, Rendered); 3] = [
         ("operations per second (IOPS)", |result| Some(rates(result)?.0), |value| Iops(value).to_string()),
         ("MiB per second", |result| Some(rates(result)?.1), mebibytes),
@@ -46,7 +46,7 @@ pub(super) fn figures(report: &StudyReport<BlockPoint>, styler: Styler) -> Strin
 }
 
 fn surface(
-    report: &StudyReport<BlockPoint>,
+    report: &StudyReport<'_, BlockPoint>,
     title: &str,
     figure: Figure,
     rendered: Rendered,
@@ -64,7 +64,7 @@ fn surface(
 
 /// A table of what is not larger or smaller.
 fn words(
-    report: &StudyReport<BlockPoint>,
+    report: &StudyReport<'_, BlockPoint>,
     title: &str,
     of: impl Fn(&PhaseResult) -> String,
     styler: Styler,
@@ -78,7 +78,7 @@ fn words(
 
 /// Sizes down, mixes across.
 fn table(
-    report: &StudyReport<BlockPoint>,
+    report: &StudyReport<'_, BlockPoint>,
     title: &str,
     cell: impl Fn(Option<&PhaseResult>) -> String,
     styler: Styler,

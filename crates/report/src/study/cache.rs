@@ -12,7 +12,7 @@ const COLUMNS: usize = 12;
 /// What is left out first where there is no room.
 const SPARED: [usize; 4] = [8, 5, 2, 7];
 
-pub(super) fn figures(report: &StudyReport<CachePoint>, styler: Styler) -> String {
+pub(super) fn figures(report: &StudyReport<'_, CachePoint>, styler: Styler) -> String {
     let heading = [
         "reads",
         "requests",
@@ -49,14 +49,18 @@ pub(super) fn figures(report: &StudyReport<CachePoint>, styler: Styler) -> Strin
         )
 }
 
-fn block(report: &StudyReport<CachePoint>, window: &StudyWindow<CachePoint>) -> Option<Bytes> {
+fn block(report: &StudyReport<'_, CachePoint>, window: &StudyWindow<CachePoint>) -> Option<Bytes> {
     match &result(report, window)?.info.task {
         iolite_model::Task::File(task) => Some(task.block),
         _ => None,
     }
 }
 
-fn line(report: &StudyReport<CachePoint>, window: &StudyWindow<CachePoint>, styler: Styler) -> Line<COLUMNS> {
+fn line(
+    report: &StudyReport<'_, CachePoint>,
+    window: &StudyWindow<CachePoint>,
+    styler: Styler,
+) -> Line<COLUMNS> {
     let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
     if let Some(asked) = asked(report, window) {
         cells[0] = count(asked.operations);

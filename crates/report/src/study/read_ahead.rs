@@ -1,6 +1,6 @@
 //! The windows of a study of read-ahead as a table: a line for each setting.
 
-use iolite_model::{Bytes, Iops, Order, ReadAheadPoint, StudyWindow};
+use iolite_model::{Bytes, Iops, Order, ReadAheadPoint, StudySetting, StudyWindow};
 
 use super::{StudyReport, asked, rates, result, slowest};
 use crate::chart::bars;
@@ -13,7 +13,7 @@ const COLUMNS: usize = 13;
 /// What is left out first where there is no room.
 const SPARED: [usize; 3] = [5, 10, 3];
 
-pub(super) fn figures(report: &StudyReport<ReadAheadPoint>, styler: Styler) -> String {
+pub(super) fn figures(report: &StudyReport<'_, ReadAheadPoint>, styler: Styler) -> String {
     let mut settings: Vec<Bytes> =
         report.windows.iter().map(|window| window.circumstance.read_ahead).collect();
     settings.dedup();
@@ -61,16 +61,16 @@ pub(super) fn figures(report: &StudyReport<ReadAheadPoint>, styler: Styler) -> S
         )
 }
 
-fn find(
-    report: &StudyReport<ReadAheadPoint>,
+fn find<'a>(
+    report: &'a StudyReport<'_, ReadAheadPoint>,
     read_ahead: Bytes,
     order: Order,
-) -> Option<&StudyWindow<ReadAheadPoint>> {
+) -> Option<&'a StudyWindow<ReadAheadPoint>> {
     report.windows.iter().find(|window| window.circumstance == ReadAheadPoint { read_ahead, order })
 }
 
 fn line(
-    report: &StudyReport<ReadAheadPoint>,
+    report: &StudyReport<'_, ReadAheadPoint>,
     setting: Bytes,
     bars: [&String; 2],
     styler: Styler,
@@ -100,7 +100,7 @@ fn line(
             cells[10] = slowest(result, 0.99).map_or_else(|| NONE.to_owned(), nanos);
         }
     }
-    let found = report.setting.as_ref().is_some_and(|of| of.original == setting);
+    let found = report.run.concluded::<StudySetting>().next().is_some_and(|of| of.original == setting);
     Line {
         label: format!("{setting}{}", if found { " *" } else { "" }),
         cells: cells.map(|cell| styler.clean(cell)),

@@ -1,6 +1,7 @@
 //! What studies print.
 
-use iolite_model::{Access, Bytes, CacheWay, DeviceCounters, Mix, Order};
+use iolite_model::{Access, Bytes, CacheWay, Concluded, DeviceCounters, Ending, Mix, Order};
+use iolite_results::RunRequest;
 use proptest::prelude::*;
 
 use super::*;
@@ -8,7 +9,7 @@ use crate::synthetic;
 
 const PLAIN: Style = Style { color: false, unicode: true, width: 110 };
 
-fn report<C>(windows: Vec<(C, PhaseResult)>) -> StudyReport<C> {
+fn study<C: Serialize + DeserializeOwned>(windows: Vec<(C, PhaseResult)>) -> Run {
     let (circumstances, phases): (Vec<_>, Vec<_>) = windows.into_iter().unzip();
     let windows = circumstances.into_iter().zip(0..).map(|(circumstance, phase)| StudyWindow {
         circumstance,
@@ -17,17 +18,12 @@ fn report<C>(windows: Vec<(C, PhaseResult)>) -> StudyReport<C> {
         resident_before: Some(f64::from(phase % 2)),
         resident_after: Some(1.0),
     });
-    StudyReport {
-        run: synthetic::run(),
-        calibration: None,
-        target: "/data/file".into(),
-        windows: windows.collect(),
-        findings: vec![StudyFinding::NotCold { resident: 0.25 }, StudyFinding::ReadAheadHarmless],
-        setting: None,
-        phases,
-        warnings: Vec::new(),
-        ending: Ending::Completed,
-    }
+    let findings = [StudyFinding::NotCold { resident: 0.25 }, StudyFinding::ReadAheadHarmless];
+    let mut run = synthetic::of_phases(phases);
+    run.conclusions = vec![Concluded::of(&RunRequest::new("study", "/data/file"))];
+    run.conclusions.extend(windows.map(|window| Concluded::of(&window)));
+    run.conclusions.extend(findings.iter().map(Concluded::of));
+    run
 }
 
 fn phase(index: u32, block: u64, rate: f64) -> PhaseResult {
@@ -37,9 +33,9 @@ fn phase(index: u32, block: u64, rate: f64) -> PhaseResult {
     result
 }
 
-fn cache() -> StudyReport<CachePoint> {
+fn cache() -> Run {
     let point = |way, order| CachePoint { way, order };
-    report(vec![
+    study(vec![
         (point(CacheWay::Cold, Order::Random), phase(0, 8192, 8_000.0)),
         (point(CacheWay::Warm, Order::Random), phase(1, 8192, 400_000.0)),
         (point(CacheWay::Direct, Order::Sequential), phase(2, 8192, 9_000.0)),
@@ -53,7 +49,7 @@ fn body(text: &str) -> &str {
 
 #[test]
 fn ways_stand_side_by_side() {
-    insta::assert_snapshot!(body(&text(&cache(), PLAIN)), @r"
+    insta::assert_snapshot!(body(&text::<CachePoint>(&cache(), PLAIN)), @r"
                          reads  requests     asked  on device     IOPS      ±     mean      p99  resident   cache
     random, 8 KiB
       buffered, cold     2,000       100  15.6 MiB    800 KiB    8,000  7.6 %   123 µs   175 µs       0 %  device
@@ -75,13 +71,14 @@ fn ways_stand_side_by_side() {
 #[test]
 fn settings_stand_below_each_other() {
     let point = |kib: u64, order| ReadAheadPoint { read_ahead: Bytes(kib << 10), order };
-    let mut report = report(vec![
+    let mut report = study(vec![
         (point(0, Order::Sequential), phase(0, 8192, 8_000.0)),
         (point(0, Order::Random), phase(1, 8192, 4_000.0)),
         (point(128, Order::Sequential), phase(2, 8192, 90_000.0)),
     ]);
-    report.setting = Some(StudySetting { device: "sda".into(), original: Bytes(128 << 10) });
-    insta::assert_snapshot!(body(&text(&report, PLAIN)), @r"
+    let setting = StudySetting { device: "sda".into(), original: Bytes(128 << 10) };
+    report.conclusions.push(Concluded::of(&setting));
+    insta::assert_snapshot!(body(&text::<ReadAheadPoint>(&report, PLAIN)), @r"
                     sequential                                      random
     read-ahead           MiB/s      ±  requests     of   cache        IOPS      ±     p99  read per byte   cache
     0 B         ▁▁        62.5  7.6 %       100  8 KiB  device  ██   4,000  7.5 %  350 µs           0.10  device
@@ -96,20 +93,20 @@ fn settings_stand_below_each_other() {
       2. none of these settings slows down random reads: the kernel detects the random access, and the device
          reads no more than requested
     ");
-    let document = json(&report);
+    let document = json::<ReadAheadPoint>(&report);
     assert_eq!(document["setting"], serde_json::json!({ "device": "sda", "original_bytes": 131_072 }));
 }
 
 #[test]
 fn surfaces_are_shaded() {
     let point = |block, read_percent| BlockPoint { block: Bytes(block), read_percent };
-    let report = report(vec![
+    let report = study(vec![
         (point(512, 100), phase(0, 512, 40_000.0)),
         (point(65_536, 100), phase(1, 65_536, 4_000.0)),
         (point(512, 70), phase(2, 512, 20_000.0)),
         (point(65_536, 70), phase(3, 65_536, 2_000.0)),
     ]);
-    insta::assert_snapshot!(body(&text(&report, PLAIN)), @r"
+    insta::assert_snapshot!(body(&text::<BlockPoint>(&report, PLAIN)), @r"
     operations per second (IOPS)
                           reads            70/30
          512 B       40,000 ███       20,000 ▒▒▒
@@ -142,13 +139,13 @@ fn surfaces_are_shaded() {
       2. none of these settings slows down random reads: the kernel detects the random access, and the device
          reads no more than requested
     ");
-    let ascii = text(&report, Style { unicode: false, ..PLAIN });
+    let ascii = text::<BlockPoint>(&report, Style { unicode: false, ..PLAIN });
     assert!(ascii.is_ascii(), "{ascii}");
 }
 
 #[test]
 fn the_document_has_windows_and_findings() {
-    let document = json(&cache());
+    let document = json::<CachePoint>(&cache());
     assert_eq!((&document["format"], &document["study"]), (&"iolite-study/1".into(), &"cache".into()));
     let window = &document["windows"][1];
     assert_eq!(
@@ -166,9 +163,9 @@ fn the_document_has_windows_and_findings() {
 #[test]
 fn without_windows_there_is_no_table() {
     let mut report = cache();
-    (report.windows, report.findings) = (Vec::new(), Vec::new());
-    report.ending = Ending::Failed("the device is gone".into());
-    let text = text(&report, PLAIN);
+    report.conclusions.clear();
+    report.ending = Some(Ending::Failed("the device is gone".into()));
+    let text = text::<CachePoint>(&report, PLAIN);
     assert!(text.ends_with("FAILED: the device is gone\n"), "{text}");
     assert!(!text.contains("IOPS"), "{text}");
 }
@@ -181,8 +178,8 @@ proptest! {
         let windows = rates.iter().zip(0..).map(|((shift, rate), index)| {
             (BlockPoint { block: Bytes(1 << shift), read_percent: (index % 3 * 50) as u8 }, phase(index, 1 << shift, *rate))
         });
-        let report = report(windows.collect());
-        text(&report, Style { width, ..PLAIN });
-        json(&report);
+        let report = study(windows.collect());
+        text::<BlockPoint>(&report, Style { width, ..PLAIN });
+        json::<BlockPoint>(&report);
     }
 }

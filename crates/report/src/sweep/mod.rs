@@ -3,106 +3,54 @@
 mod json;
 mod steps;
 
-use iolite_model::{
-    Calibration, DatabaseFacts, DatabaseUse, Ending, Iops, JudgedStep, Layer, RunInfo, SweepEnd, SweepTerms,
-    Verdict, Warning,
-};
+use iolite_model::{Ending, Iops, Layer, SweepTerms};
 use iolite_results::Run;
-use iolite_stats::{Knee, PhaseResult, SweepConcluded, SweptStep};
+use iolite_stats::{SweepConcluded, SweptStep};
 
-use crate::styler::{Emphasis, Style, Styler};
-use crate::text::filled;
+use crate::document::ending;
+use crate::styler::{Emphasis, Style, Styler, filled};
 use crate::{answer, knees, machine, ran};
 
-pub use json::{JSON_FORMAT, json};
+pub use json::JSON_FORMAT;
+pub(crate) use json::json;
 
 /// Columns of the labels.
 const LABEL: usize = 9;
 
-/// A sweep with all that is to be said of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SweepReport {
-    /// What was known when the run started: the storage, the machine.
-    pub run: RunInfo,
-    /// The program's own cost, where it came to be measured.
-    pub calibration: Option<Calibration>,
-    /// The database as it was before the first step, where it came to be asked.
-    pub facts: Option<DatabaseFacts>,
-    /// The tool: `RanRead`, `RanWrite` or `RanIO`.
-    pub tool: String,
-    /// What was asked.
-    pub terms: SweepTerms,
-    /// The steps, by the number of jobs.
-    pub steps: Vec<SweptStep>,
-    /// Why no more jobs were tried.
-    pub end: SweepEnd,
-    /// The knee; `None` with fewer than two steps.
-    pub knee: Option<Knee>,
-    /// The step that response times were judged at.
-    pub judged: Option<JudgedStep>,
-    /// The answer, where one was reached.
-    pub verdict: Option<Verdict>,
-    /// All phases, in the order they ran.
-    pub phases: Vec<PhaseResult>,
-    /// What the phases took.
-    pub uses: Vec<DatabaseUse>,
-    /// The warnings, in the order they arose.
-    pub warnings: Vec<Warning>,
-    /// How the run ended.
-    pub ending: Ending,
+/// A sweep: its terms and end, and what was measured with each number of jobs.
+struct SweepReport<'a> {
+    run: &'a Run,
+    concluded: &'a SweepConcluded,
+    steps: Vec<SweptStep>,
 }
 
-impl SweepReport {
-    /// What a run of a sweep says; `None` where it did not come to conclude anything.
-    pub fn of(run: &Run) -> Option<SweepReport> {
-        let SweepConcluded { tool, terms, end, knee, judged } = run.concluded().last()?;
-        Some(SweepReport {
-            run: run.info.clone(),
-            calibration: run.calibration.clone(),
-            facts: run.databases.values().next().cloned(),
-            tool,
-            terms,
-            steps: SweptStep::all(&run.phases),
-            end,
-            knee,
-            judged,
-            verdict: run.verdict.clone(),
-            phases: run.phases.clone(),
-            uses: run.database_use.values().cloned().collect(),
-            warnings: run.warnings.clone(),
-            ending: crate::document::ending(run),
-        })
+impl<'a> SweepReport<'a> {
+    fn of(run: &'a Run, concluded: &'a SweepConcluded) -> SweepReport<'a> {
+        SweepReport { run, concluded, steps: SweptStep::all(&run.phases) }
     }
 }
 
 /// The complete terminal output of a sweep.
-pub fn text(report: &SweepReport, style: Style) -> String {
+pub(crate) fn text(run: &Run, concluded: &SweepConcluded, style: Style) -> String {
     let styler = Styler(style);
+    let report = &SweepReport::of(run, concluded);
     filled([
         header(report, styler),
-        asked(&report.terms, styler),
+        asked(&concluded.terms, styler),
         steps::table(report, styler),
         steps::picture(report, styler),
         found(report, styler),
-        answer::warnings(&report.warnings, styler),
-        answer::ended(&report.ending, "the table", styler) + &verdict(report, styler),
+        answer::warnings(&run.warnings, styler),
+        answer::ended(run, "the table", styler) + &verdict(report, styler),
     ])
 }
 
-fn header(report: &SweepReport, styler: Styler) -> String {
-    let version = styler.clean(&report.run.version);
-    let place = match &report.facts {
-        Some(facts) => styler.clean(&facts.url),
-        None => styler.clean(report.run.storage.directory.display()),
-    };
-    let title = format!(
-        "iolite {version}: {} with an increasing number of jobs on {place}",
-        styler.clean(&report.tool)
-    );
-    styler.paint(Emphasis::Strong, &title)
-        + "\n"
-        + &machine::describe(&report.run, report.calibration.as_ref(), styler)
-        + &report.facts.as_ref().map_or(String::new(), |facts| ran::describe(facts, styler))
+fn header(report: &SweepReport<'_>, styler: Styler) -> String {
+    let run = report.run;
+    let facts = run.databases.values().next();
+    let place = machine::place(run, facts.map(|facts| &facts.url));
+    let what = format!("{} with an increasing number of jobs on {place}", report.concluded.tool);
+    machine::header(run, what, styler) + &facts.map_or(String::new(), |facts| ran::describe(facts, styler))
 }
 
 fn line(label: &str, text: impl std::fmt::Display, styler: Styler) -> String {
@@ -144,17 +92,19 @@ fn asked(terms: &SweepTerms, styler: Styler) -> String {
 }
 
 /// The knee, and why the jobs were raised no further.
-fn found(report: &SweepReport, styler: Styler) -> String {
+fn found(report: &SweepReport<'_>, styler: Styler) -> String {
     /// As wide as `knee`.
     const END: &str = "end   ";
-    let end = styler.item(&styler.paint(Emphasis::Strong, END), END.len(), &report.end);
+    let end = styler.item(&styler.paint(Emphasis::Strong, END), END.len(), &report.concluded.end);
     if report.steps.is_empty() {
         return end;
     }
     let limit = styler.item(&styler.paint(Emphasis::Strong, "limit "), END.len(), largest(report));
-    match &report.knee {
+    match &report.concluded.knee {
         Some(knee) => {
-            knees::rendered(&report.tool, knee, Layer::Database, report.steps.len(), styler) + &limit + &end
+            knees::rendered(&report.concluded.tool, knee, Layer::Database, report.steps.len(), styler)
+                + &limit
+                + &end
         }
         None => {
             let none = "none: at least two numbers of jobs are needed";
@@ -164,8 +114,8 @@ fn found(report: &SweepReport, styler: Styler) -> String {
 }
 
 /// The most jobs, and operations per second, that keep the bounds.
-fn largest(report: &SweepReport) -> String {
-    let terms = &report.terms;
+fn largest(report: &SweepReport<'_>) -> String {
+    let terms = &report.concluded.terms;
     let bounds = format!("mean {} and max {}", terms.average, terms.ceiling);
     let within = SweptStep::max_within(&report.steps, terms);
     let Some((step, did)) = within.and_then(|step| Some((step, step.result.logical()?))) else {
@@ -184,11 +134,11 @@ fn largest(report: &SweepReport) -> String {
     )
 }
 
-fn verdict(report: &SweepReport, styler: Styler) -> String {
-    match &report.verdict {
+fn verdict(report: &SweepReport<'_>, styler: Styler) -> String {
+    match &report.run.verdict {
         Some(verdict) => answer::reasons(verdict, styler),
         None => {
-            let why = match (&report.ending, report.steps.is_empty()) {
+            let why = match (ending(report.run), report.steps.is_empty()) {
                 (Ending::Completed, _) | (Ending::Failed(_), true) => {
                     "nothing was measured that could be judged"
                 }

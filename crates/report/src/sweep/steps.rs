@@ -43,13 +43,13 @@ fn groups(operation: DbOperation) -> &'static [(&'static str, Group)] {
 }
 
 /// The table with its legend; empty without steps.
-pub(super) fn table(report: &SweepReport, styler: Styler) -> String {
+pub(super) fn table(report: &SweepReport<'_>, styler: Styler) -> String {
     if report.steps.is_empty() {
         return String::new();
     }
     let heading = ["jobs", "IOPS", "±", "mean", "p50", "p95", "p99", "p99.9", "max", "cache"];
     let mut lines = vec![Line::new("", heading.map(|title| styler.clean(title)))];
-    let groups = groups(report.terms.operation);
+    let groups = groups(report.concluded.terms.operation);
     for &(label, group) in groups {
         for (number, step) in report.steps.iter().enumerate() {
             let label = if number == 0 { label } else { "" };
@@ -63,7 +63,7 @@ pub(super) fn table(report: &SweepReport, styler: Styler) -> String {
     if report.steps.iter().any(|step| is_knee(report, step)) {
         legend.insert_str(0, &format!("{}: the knee; ", mark(styler)));
     }
-    if report.terms.repeat > 1 {
+    if report.concluded.terms.repeat > 1 {
         legend += "; each line is of all repetitions";
     }
     if groups.len() > 1 {
@@ -76,11 +76,11 @@ fn mark(styler: Styler) -> &'static str {
     styler.glyph("▸", ">")
 }
 
-fn is_knee(report: &SweepReport, step: &SweptStep) -> bool {
-    report.knee.as_ref().is_some_and(|knee| knee.concurrency == step.jobs)
+fn is_knee(report: &SweepReport<'_>, step: &SweptStep) -> bool {
+    report.concluded.knee.as_ref().is_some_and(|knee| knee.concurrency == step.jobs)
 }
 
-fn jobs(report: &SweepReport, step: &SweptStep, styler: Styler) -> String {
+fn jobs(report: &SweepReport<'_>, step: &SweptStep, styler: Styler) -> String {
     if is_knee(report, step) { format!("{} {}", mark(styler), step.jobs) } else { step.jobs.to_string() }
 }
 
@@ -120,7 +120,7 @@ fn times(result: &PhaseResult, kind: OpKind, cells: &mut [String; COLUMNS]) {
 }
 
 /// IOPS and response time over the jobs as bars, each scaled to its largest; empty with fewer than two steps.
-pub(super) fn picture(report: &SweepReport, styler: Styler) -> String {
+pub(super) fn picture(report: &SweepReport<'_>, styler: Styler) -> String {
     let rendered = report.steps.iter().filter_map(|step| Some((step, step.result.logical()?)));
     let points: Vec<(String, f64, f64)> = rendered
         .map(|(step, logical)| (jobs(report, step, styler), logical.rate.value, logical.response.value))

@@ -1,10 +1,10 @@
 //! What sweeps print.
 
 use iolite_model::{
-    Bytes, DbOperation, DbTask, Durability, Fitness, Nanos, OpKind, Reason, ReasonUnit, Statistic, Stop,
-    Task, TimedBy,
+    Bytes, DatabaseFacts, DatabaseUse, DbOperation, DbTask, Durability, Fitness, JudgedStep, Nanos, OpKind,
+    Reason, ReasonUnit, Statistic, Stop, SweepEnd, Task, TimedBy, Verdict, Warning,
 };
-use iolite_stats::LoadPoint;
+use iolite_stats::{Knee, LoadPoint};
 use proptest::prelude::*;
 
 use super::*;
@@ -60,7 +60,23 @@ fn facts() -> DatabaseFacts {
     }
 }
 
-fn report(tool: &str, operation: DbOperation, steps: Vec<SweptStep>) -> SweepReport {
+/// A run of a sweep and what it concluded.
+struct Swept {
+    run: Run,
+    concluded: SweepConcluded,
+}
+
+impl Swept {
+    fn text(&self, style: Style) -> String {
+        text(&self.run, &self.concluded, style)
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json(&self.run, &self.concluded)
+    }
+}
+
+fn swept(tool: &str, operation: DbOperation, steps: Vec<SweptStep>) -> Swept {
     let points: Vec<LoadPoint> = steps
         .iter()
         .map(|step| {
@@ -73,22 +89,17 @@ fn report(tool: &str, operation: DbOperation, steps: Vec<SweptStep>) -> SweepRep
             }
         })
         .collect();
-    SweepReport {
-        run: synthetic::run(),
-        calibration: None,
-        facts: Some(facts()),
+    let mut run = synthetic::of_phases(steps.iter().map(|step| step.result.clone()).collect());
+    run.databases = [(0, facts())].into();
+    run.verdict = Some(verdict());
+    let concluded = SweepConcluded {
         tool: tool.into(),
         terms: terms(operation),
-        phases: steps.iter().map(|step| step.result.clone()).collect(),
-        steps,
         end: SweepEnd::NotGrowing { before: 8, jobs: 16, growth: 0.0013 },
         knee: Knee::fit(&points, 1),
         judged: Some(JudgedStep { jobs: 4, why: "the knee".into() }),
-        verdict: Some(verdict()),
-        uses: Vec::new(),
-        warnings: Vec::new(),
-        ending: Ending::Completed,
-    }
+    };
+    Swept { run, concluded }
 }
 
 fn verdict() -> Verdict {
@@ -127,20 +138,20 @@ fn used(phase: u32) -> DatabaseUse {
 }
 
 /// The published series.
-fn reads() -> SweepReport {
+fn reads() -> Swept {
     let read = DbOperation::RanRead;
     let curve = [(1, 1597.0, 0.63e6), (4, 6011.0, 0.67e6), (8, 6136.0, 1.3e6), (16, 6144.0, 2.6e6)];
     let steps = curve
         .into_iter()
         .zip(0..)
         .map(|((jobs, rate, mean), index)| step(index, read, jobs, &[(OpKind::Read, rate, mean, 8192, 0)]));
-    let mut report = report("RanRead", read, steps.collect());
-    report.terms.jobs = vec![1, 4, 8, 16];
-    report.terms.closer = 0;
+    let mut report = swept("RanRead", read, steps.collect());
+    report.concluded.terms.jobs = vec![1, 4, 8, 16];
+    report.concluded.terms.closer = 0;
     report
 }
 
-fn mixed() -> SweepReport {
+fn mixed() -> Swept {
     let io = DbOperation::RanIo { transaction_length: 10, hang: Nanos(0), read_percent: 50 };
     let curve = [(1, 4000.0), (5, 17_000.0), (10, 22_000.0)];
     let steps = curve.into_iter().zip(0..).map(|((jobs, rate), index)| {
@@ -151,16 +162,16 @@ fn mixed() -> SweepReport {
         ];
         step(index, io, jobs, &loads)
     });
-    let mut report = report("RanIO", io, steps.collect());
-    report.terms.repeat = 3;
-    report.terms.target_iops = Some(Iops(20_000.0));
-    report.end = SweepEnd::Globals { globals: 12 };
+    let mut report = swept("RanIO", io, steps.collect());
+    report.concluded.terms.repeat = 3;
+    report.concluded.terms.target_iops = Some(Iops(20_000.0));
+    report.concluded.end = SweepEnd::Globals { globals: 12 };
     report
 }
 
 /// What stands below the machine.
-fn body(report: &SweepReport, style: Style) -> String {
-    let text = text(report, style);
+fn body(swept: &Swept, style: Style) -> String {
+    let text = swept.text(style);
     text.split_once("\n\n").map_or(String::new(), |(_, body)| body.to_owned())
 }
 
@@ -283,7 +294,7 @@ fn reads_sets_and_commits_apart() {
 
 #[test]
 fn the_database_is_reported() {
-    let text = text(&reads(), WIDE);
+    let text = reads().text(WIDE);
     let header = text.split_once("\n\n").unwrap().0;
     assert!(
         header.starts_with(
@@ -299,9 +310,9 @@ fn the_database_is_reported() {
 #[test]
 fn what_did_not_end() {
     let mut report = reads();
-    report.steps.truncate(1);
-    (report.knee, report.judged, report.verdict) = (None, None, None);
-    (report.end, report.ending) = (SweepEnd::Interrupted, Ending::Interrupted);
+    report.run.phases.truncate(1);
+    (report.concluded.knee, report.concluded.judged, report.run.verdict) = (None, None, None);
+    (report.concluded.end, report.run.ending) = (SweepEnd::Interrupted, Some(Ending::Interrupted));
     let rendered = body(&report, WIDE);
     insta::assert_snapshot!(rendered.split_once("too few operations\n").unwrap().1, @r"
     knee  none: at least two numbers of jobs are needed
@@ -312,10 +323,10 @@ fn what_did_not_end() {
     INTERRUPTED: the table contains the results measured so far
     VERDICT: none (the sweep was not completed)
     ");
-    report.steps.clear();
+    report.run.phases.clear();
     let why = "connection refused: is the server running?";
-    report.end = SweepEnd::NotStarted { jobs: 1, why: why.into() };
-    report.ending = Ending::Failed(why.into());
+    report.concluded.end = SweepEnd::NotStarted { jobs: 1, why: why.into() };
+    report.run.ending = Some(Ending::Failed(why.into()));
     let rendered = body(&report, WIDE);
     assert!(rendered.ends_with("VERDICT: none (nothing was measured that could be judged)\n"), "{rendered}");
 }
@@ -323,7 +334,7 @@ fn what_did_not_end() {
 #[test]
 fn colour_changes_nothing_but_colour() {
     for report in [reads(), mixed()] {
-        let colored = text(&report, Style { color: true, ..WIDE });
+        let colored = report.text(Style { color: true, ..WIDE });
         assert!(colored.contains("\x1b[1m\x1b[33mVERDICT: marginal"), "{colored}");
         let mut plain = String::new();
         let mut rest = colored.as_str();
@@ -331,15 +342,15 @@ fn colour_changes_nothing_but_colour() {
             plain += before;
             rest = after.split_once('m').unwrap().1;
         }
-        assert_eq!(plain + rest, text(&report, WIDE));
+        assert_eq!(plain + rest, report.text(WIDE));
     }
 }
 
 #[test]
 fn the_document_holds_it_all() {
     let mut report = mixed();
-    report.uses = vec![used(1)];
-    let document = json(&report);
+    report.run.database_use = [(1, used(1))].into();
+    let document = report.json();
     assert_eq!((&document["used"][0]["phase"], &document["used"][0]["tool_cpu_ns"]), (&1.into(), &7.into()));
     assert_eq!(document["database"]["blocks"], 6_291_456);
     assert_eq!(document["format"], "iolite-sweep/1");
@@ -354,7 +365,7 @@ fn the_document_holds_it_all() {
     assert_eq!(document["end"]["end"], "globals");
     assert_eq!(document["verdict"]["fitness"], "marginal");
     assert_eq!(document["phases"].as_array().unwrap().len(), 3);
-    let knee = json(&reads())["knee"].clone();
+    let knee = reads().json()["knee"].clone();
     assert_eq!((&knee["concurrency"]["value"], &knee["name"]), (&4.into(), &serde_json::Value::Null));
 }
 
@@ -362,13 +373,14 @@ proptest! {
     #[test]
     fn no_name_escapes_and_no_line_is_too_long(name in any::<String>(), unicode in any::<bool>(), width in 0usize..140) {
         let mut report = reads();
-        report.tool = name.clone();
-        report.end = SweepEnd::Failed { jobs: 1, why: name.clone() };
-        report.warnings = vec![Warning::LeftOut { what: name.clone(), why: name }];
+        report.concluded.tool = name.clone();
+        report.concluded.end = SweepEnd::Failed { jobs: 1, why: name.clone() };
+        report.run.warnings = vec![Warning::LeftOut { what: name.clone(), why: name }];
         let style = Style { unicode, width, ..WIDE };
-        let rendered = text(&report, style);
+        let rendered = report.text(style);
         prop_assert!(rendered.chars().all(|c| c == '\n' || !is_unsafe(c)), "{rendered:?}");
         prop_assert!(unicode || rendered.is_ascii(), "{rendered:?}");
+        let report = SweepReport::of(&report.run, &report.concluded);
         let table = steps::table(&report, Styler(style)) + &steps::picture(&report, Styler(style));
         for line in table.lines() {
             prop_assert!(line.chars().count() <= width.max(60), "{line}");

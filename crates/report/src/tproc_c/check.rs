@@ -1,8 +1,11 @@
 //! What `iolite tproc-c check` prints: whether the database has kept every order.
 
 use iolite_model::{TprocCChecked, TprocCDatabase};
+use iolite_results::Run;
 use serde_json::{Value, json};
 
+use crate::document::document;
+use crate::run as job;
 use crate::styler::{Style, Styler, count};
 
 /// Name and version of the document.
@@ -12,8 +15,9 @@ const JSON_FORMAT: &str = "iolite-tproc-c-check/1";
 const SHOWN: usize = 8;
 
 /// The complete terminal output.
-pub fn checked_text(database: &TprocCDatabase, checked: &TprocCChecked, style: Style) -> String {
+pub(crate) fn checked_text(run: &Run, checked: &TprocCChecked, style: Style) -> String {
     let styler = Styler(style);
+    let Some(database) = database(run) else { return job::text(run, style) };
     let reduced = match database.reduction {
         0 | 1 => String::new(),
         reduction => format!(" (REDUCED to 1/{reduction})"),
@@ -47,13 +51,19 @@ pub fn checked_text(database: &TprocCDatabase, checked: &TprocCChecked, style: S
 }
 
 /// One JSON document.
-pub fn checked_json(database: &TprocCDatabase, checked: &TprocCChecked) -> Value {
-    json!({
-        "format": JSON_FORMAT,
+pub(crate) fn checked_json(run: &Run, checked: &TprocCChecked) -> Value {
+    let Some(database) = database(run) else { return job::json(run) };
+    let members = json!({
         "database": database.url,
         "warehouses": database.warehouses,
         "reduction": database.reduction,
         "consistent": checked.is_consistent(),
         "conditions": checked.conditions,
-    })
+    });
+    document(JSON_FORMAT, run, members)
+}
+
+/// The database, which a check describes before anything else.
+fn database(run: &Run) -> Option<TprocCDatabase> {
+    run.concluded().last()
 }

@@ -73,7 +73,7 @@ pub(super) fn whole(whole: &WholeCycles) -> Note {
 }
 
 /// The cycles of each of several runs, where they are known of all.
-pub(super) fn of_runs(phases: &[TprocCPhase]) -> Option<Note> {
+pub(super) fn of_runs(phases: &[TprocCPhase<'_>]) -> Option<Note> {
     let all: Option<Vec<f64>> = phases.iter().map(|phase| Some(phase.cycles.as_ref()?.cycles)).collect();
     let all = all?;
     let text = list(all.iter().map(|cycles| format!("{cycles:.1}"))) + &rest(all.len());
@@ -93,7 +93,7 @@ fn seconds(time: &Nanos) -> String {
 }
 
 /// The cycles in a document; null where they are not known.
-pub(super) fn json(phase: &TprocCPhase) -> Value {
+pub(super) fn json(phase: &TprocCPhase<'_>) -> Value {
     let Some(cycles) = &phase.cycles else { return Value::Null };
     json!({
         "cycles": cycles.cycles,
@@ -110,7 +110,7 @@ pub(super) fn json(phase: &TprocCPhase) -> Value {
 }
 
 /// The rate of whole cycles in a document; null where there are none.
-pub(super) fn whole_json(phase: &TprocCPhase) -> Value {
+pub(super) fn whole_json(phase: &TprocCPhase<'_>) -> Value {
     let Some(whole) = &phase.whole else { return Value::Null };
     json!({
         "start": whole.span[0],

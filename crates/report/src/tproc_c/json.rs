@@ -6,7 +6,7 @@
 //! | key | holds |
 //! |---|---|
 //! | `format` | `iolite-tproc-c/1` |
-//! | `database` | null, or `url`, `engine`, `version`, `warehouses`, `reduction` (1: the specification's cardinalities), `durable_by`, `settings` (list: `name`, `value`) |
+//! | `database` | null, or `url`, `engine`, `version`, `warehouses`, `reduction` (1: the specification's cardinalities), `durable_by`, `settings` (values by name) |
 //! | `phases[].nopm` | New-Orders per minute of the measured time by the districts' counter; null where that could not be read |
 //! | `phases[].tpm` | commits and rollbacks per minute by the server's counter; null where it counts none |
 //! | `phases[].nopm_low`, `nopm_high`, `tpm_low`, `tpm_high` | their 95 % intervals, of the variation within this run; null where unknown |
@@ -19,48 +19,36 @@
 //! | `verdict` | null, or as in a check |
 //! | `repeats` | null, or of several runs with the same users: `runs`, `nopm_mean`, `nopm_half_width` (95 %, between runs), `nopm_min`, `nopm_max`, `nopm_deviation` |
 
-use iolite_model::{TprocCCounted, TprocCDatabase};
+use iolite_model::TprocCCounted;
+use iolite_results::Run;
+use iolite_stats::KneeFound;
 use serde_json::{Value, json};
 
 use super::repeats::Repeats;
-use super::{TprocCPhase, TprocCReport, cycles, took};
+use super::{TprocCPhase, TprocCReport, cycles};
+use crate::document::document;
 use crate::json as shared;
+use crate::ran;
 use crate::run::phase_json;
 
 /// Name and version of the document.
 pub const JSON_FORMAT: &str = "iolite-tproc-c/1";
 
 /// The document of a run.
-pub fn json(report: &TprocCReport) -> Value {
-    json!({
-        "format": JSON_FORMAT,
-        "run": shared::stored(&report.run),
-        "calibration": shared::stored(&report.calibration),
-        "database": report.database.as_ref().map(database),
+pub fn json(run: &Run) -> Value {
+    let report = TprocCReport::of(run);
+    let members = json!({
+        "database": report.database,
         "phases": report.phases.iter().map(phase).collect::<Vec<_>>(),
-        "knee": report.knee.as_ref().map(shared::knee),
-        "verdict": shared::stored(&report.verdict),
-        "repeats": Repeats::of(&report.phases).map(|repeats| of_repeats(&repeats)),
-        "warnings": report.warnings.iter().map(shared::warning).collect::<Vec<_>>(),
-        "ending": shared::ending(&report.ending),
-    })
+        "knee": run.concluded::<KneeFound>().last().as_ref().map(shared::knee),
+        "verdict": run.verdict,
+        "repeats": Repeats::of(&report.phases),
+    });
+    document(JSON_FORMAT, run, members)
 }
 
-pub(crate) fn database(database: &TprocCDatabase) -> Value {
-    let setting = |(name, value): &(String, String)| json!({ "name": name, "value": value });
-    json!({
-        "url": database.url,
-        "engine": database.engine,
-        "version": database.version,
-        "warehouses": database.warehouses,
-        "reduction": database.reduction,
-        "durable_by": database.durable_by,
-        "settings": database.settings.iter().map(setting).collect::<Vec<_>>(),
-    })
-}
-
-fn phase(phase: &TprocCPhase) -> Value {
-    let mut value = phase_json(&phase.result);
+fn phase(phase: &TprocCPhase<'_>) -> Value {
+    let mut value = phase_json(phase.result);
     let counted = phase.counted.as_ref();
     let rates = phase.rates();
     let tpm = rates.as_ref().and_then(|rates| rates.tpm);
@@ -70,10 +58,10 @@ fn phase(phase: &TprocCPhase) -> Value {
         value[format!("{name}_high")] = rate.map(|rate| rate.high).into();
     }
     value["counted"] = counted.map(of_counted).into();
-    value["used"] = took(phase).into();
+    value["used"] = phase.used.map(|used| ran::took(used, None)).into();
     value["checkpoints"] = cycles::json(phase);
     value["whole_cycles"] = cycles::whole_json(phase);
-    value["waits"] = serde_json::to_value(&phase.waits).unwrap_or_default();
+    value["waits"] = shared::stored(&phase.waits);
     value
 }
 
@@ -87,16 +75,5 @@ fn of_counted(counted: &TprocCCounted) -> Value {
         "deadlocks": counted.deadlocks,
         "lock_timeouts": counted.lock_timeouts,
         "skipped_deliveries": counted.skipped_deliveries,
-    })
-}
-
-fn of_repeats(repeats: &Repeats) -> Value {
-    json!({
-        "runs": repeats.runs,
-        "nopm_mean": repeats.mean,
-        "nopm_half_width": repeats.half_width,
-        "nopm_min": repeats.min,
-        "nopm_max": repeats.max,
-        "nopm_deviation": repeats.deviation,
     })
 }

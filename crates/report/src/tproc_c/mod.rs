@@ -1,18 +1,14 @@
 //! What `iolite tproc-c run` prints: the database, New-Orders per minute, each transaction's times, and what it took.
 
-use iolite_model::{
-    Bytes, Calibration, CheckpointCycles, DatabaseUse, Ending, RunInfo, TprocCCounted, TprocCDatabase,
-    Verdict, WaitsFound, Warning,
-};
+use iolite_model::{Bytes, CheckpointCycles, DatabaseUse, TprocCCounted, TprocCDatabase, WaitsFound};
 use iolite_results::Run;
-use iolite_stats::{Estimate, KneeFound, PhaseResult, TprocCRates, WholeCycles};
+use iolite_stats::{Estimate, PhaseResult, TprocCRates, WholeCycles};
 
 use crate::machine::line;
 use crate::run::{Note, asked, came, rendered};
-use crate::styler::{Emphasis, Style, Styler, count};
+use crate::styler::{Emphasis, Style, Styler, count, filled};
 use crate::table::{NONE, percent};
-use crate::text::filled;
-use crate::{answer, machine, ran, waits};
+use crate::{answer, machine, waits};
 
 /// Why the cache stamp of transactions is `unknown`.
 const NOT_COMPARED: &str = "transactions request no number of bytes that could be compared with the device's";
@@ -23,80 +19,51 @@ mod json;
 mod repeats;
 mod sweep;
 
-pub use check::{checked_json, checked_text};
-pub(crate) use json::database;
+pub(crate) use check::{checked_json, checked_text};
 pub use json::{JSON_FORMAT, json};
 use repeats::Repeats;
 
-/// A run of TPROC-C with all that is to be reported of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TprocCReport {
-    /// What was known when the run started: the storage, the machine.
-    pub run: RunInfo,
-    /// The program's own cost, where it came to be measured.
-    pub calibration: Option<Calibration>,
-    /// The database, where it came to be asked.
-    pub database: Option<TprocCDatabase>,
-    /// What was measured, in order.
-    pub phases: Vec<TprocCPhase>,
-    /// It is a sweep over the number of users.
-    pub swept: bool,
-    /// The knee of a sweep, where one was found.
-    pub knee: Option<KneeFound>,
-    /// The verdict, where one was reached.
-    pub verdict: Option<Verdict>,
-    /// The warnings, in the order they arose.
-    pub warnings: Vec<Warning>,
-    /// How the run ended.
-    pub ending: Ending,
+/// A run of TPROC-C: its database, where it came to be asked, and its phases in order.
+struct TprocCReport<'a> {
+    run: &'a Run,
+    database: Option<TprocCDatabase>,
+    phases: Vec<TprocCPhase<'a>>,
 }
 
-/// A phase of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TprocCPhase {
-    /// What was measured.
-    pub result: PhaseResult,
-    /// What database and users have counted, where that is known.
-    pub counted: Option<TprocCCounted>,
-    /// What it took of devices and database, where that is known.
-    pub used: Option<DatabaseUse>,
-    /// What its sessions waited for, where the database shows that.
-    pub waits: Option<WaitsFound>,
-    /// Cycles of checkpoints in its measured time, where the database reports them.
-    pub cycles: Option<CheckpointCycles>,
-    /// The rate of the whole ones, where there are any.
-    pub whole: Option<WholeCycles>,
+/// A phase, and what is known of it.
+struct TprocCPhase<'a> {
+    result: &'a PhaseResult,
+    /// What database and users have counted.
+    counted: Option<TprocCCounted>,
+    /// What it took of devices and database.
+    used: Option<&'a DatabaseUse>,
+    waits: Option<WaitsFound>,
+    cycles: Option<CheckpointCycles>,
+    /// The rate over whole checkpoint cycles.
+    whole: Option<WholeCycles>,
 }
 
-impl TprocCPhase {
-    /// NOPM and TPM with their intervals, where the counters could be read.
+impl TprocCPhase<'_> {
+    /// The rates by the counters, with their intervals.
     fn rates(&self) -> Option<TprocCRates> {
         self.counted.as_ref().map(|counted| TprocCRates::of(&self.result.totals, counted))
     }
 }
 
-impl TprocCReport {
-    /// What a run says.
-    pub fn of(run: &Run) -> TprocCReport {
-        let phase = |result: &PhaseResult| TprocCPhase {
-            result: result.clone(),
-            counted: run.of_phase(result.info.index),
-            used: run.database_use.get(&result.info.index).cloned(),
-            waits: run.of_phase(result.info.index),
-            cycles: run.of_phase(result.info.index),
-            whole: run.of_phase(result.info.index),
+impl<'a> TprocCReport<'a> {
+    fn of(run: &'a Run) -> TprocCReport<'a> {
+        let phase = |result: &'a PhaseResult| {
+            let number = result.info.index;
+            TprocCPhase {
+                result,
+                counted: run.of_phase(number),
+                used: run.database_use.get(&number),
+                waits: run.of_phase(number),
+                cycles: run.of_phase(number),
+                whole: run.of_phase(number),
+            }
         };
-        TprocCReport {
-            run: run.info.clone(),
-            calibration: run.calibration.clone(),
-            database: run.concluded().last(),
-            phases: run.phases.iter().map(phase).collect(),
-            swept: run.asked().is_some_and(|asked| asked.procedure == "tproc-c-sweep"),
-            knee: run.concluded().last(),
-            verdict: run.verdict.clone(),
-            warnings: run.warnings.clone(),
-            ending: crate::document::ending(run),
-        }
+        TprocCReport { run, database: run.concluded().last(), phases: run.phases.iter().map(phase).collect() }
     }
 
     fn engine(&self) -> &str {
@@ -105,9 +72,10 @@ impl TprocCReport {
 }
 
 /// The complete terminal output of a run.
-pub fn text(report: &TprocCReport, style: Style) -> String {
+pub fn text(run: &Run, style: Style) -> String {
     let styler = Styler(style);
-    if report.swept {
+    let report = &TprocCReport::of(run);
+    if run.procedure() == "tproc-c-sweep" {
         return sweep::text(report, styler);
     }
     let phases = report.phases.iter().map(|phase| section(report, phase, styler));
@@ -117,27 +85,16 @@ pub fn text(report: &TprocCReport, style: Style) -> String {
             repeats.text(styler) + &cycles.map_or(String::new(), |note| rendered(&note, styler))
         }),
         legend(report, styler),
-        answer::warnings(&report.warnings, styler),
-        answer::ended(&report.ending, "this", styler),
+        answer::closing(run, "this", styler),
     ];
     filled(std::iter::once(header(report, styler)).chain(phases).chain(rest))
 }
 
-/// What was measured, on what machine and which database.
-fn header(report: &TprocCReport, styler: Styler) -> String {
-    let version = styler.clean(&report.run.version);
-    let place = match &report.database {
-        Some(database) => styler.clean(&database.url),
-        None => styler.clean(report.run.storage.directory.display()),
-    };
-    let title = format!("iolite {version}: TPROC-C on {place}");
-    let mut out = styler.paint(Emphasis::Strong, &title)
-        + "\n"
-        + &machine::describe(&report.run, report.calibration.as_ref(), styler);
-    if let Some(database) = &report.database {
-        out += &describe(database, styler);
-    }
-    out
+fn header(report: &TprocCReport<'_>, styler: Styler) -> String {
+    let (run, database) = (report.run, report.database.as_ref());
+    let place = machine::place(run, database.map(|database| &database.url));
+    machine::header(run, format_args!("TPROC-C on {place}"), styler)
+        + &database.map_or(String::new(), |database| describe(database, styler))
 }
 
 pub(crate) fn describe(database: &TprocCDatabase, styler: Styler) -> String {
@@ -172,7 +129,7 @@ pub(crate) fn reduced(database: &TprocCDatabase) -> Option<String> {
 }
 
 /// A phase: the rate, the figures of each transaction, what it took.
-fn section(report: &TprocCReport, phase: &TprocCPhase, styler: Styler) -> String {
+fn section(report: &TprocCReport<'_>, phase: &TprocCPhase<'_>, styler: Styler) -> String {
     let mut out = String::new();
     if report.phases.len() > 1 {
         let number = phase.result.info.index + 1;
@@ -182,7 +139,7 @@ fn section(report: &TprocCReport, phase: &TprocCPhase, styler: Styler) -> String
         out += &format!("{}\n", styler.paint(Emphasis::Strong, &styler.clean(achieved(report, rates))));
     }
     out += &asked(&phase.result.info.task, styler);
-    out += &came(&phase.result, false, styler);
+    out += &came(phase.result, false, styler);
     let notes = [
         phase.counted.as_ref().map(orders),
         phase.counted.as_ref().map(transactions),
@@ -191,8 +148,8 @@ fn section(report: &TprocCReport, phase: &TprocCPhase, styler: Styler) -> String
         phase.cycles.as_ref().map(cycles::checkpoints),
         phase.whole.as_ref().map(cycles::whole),
         written(phase),
-        cache(&phase.result),
-        phase.used.as_ref().map(cpu),
+        cache(phase.result),
+        phase.used.map(cpu),
     ];
     notes.iter().flatten().for_each(|note| out += &rendered(note, styler));
     if let Some(found) = &phase.waits {
@@ -202,7 +159,7 @@ fn section(report: &TprocCReport, phase: &TprocCPhase, styler: Styler) -> String
 }
 
 /// `12,345 NOPM ± 1.2 % from 28,394 PostgreSQL TPM ± 1.1 %`.
-fn achieved(report: &TprocCReport, rates: &TprocCRates) -> String {
+fn achieved(report: &TprocCReport<'_>, rates: &TprocCRates) -> String {
     let whole = |rate: &Estimate| count(rate.value.round() as u64);
     let spread = |rate: &Estimate| match percent(rate.relative_half_width()).as_str() {
         NONE => String::new(),
@@ -282,8 +239,8 @@ fn repeated(counted: &TprocCCounted) -> Option<Note> {
 }
 
 /// Bytes written for each New-Order, by who counts them.
-fn written(phase: &TprocCPhase) -> Option<Note> {
-    let (used, counted) = (phase.used.as_ref()?, phase.counted.as_ref()?);
+fn written(phase: &TprocCPhase<'_>) -> Option<Note> {
+    let (used, counted) = (phase.used?, phase.counted.as_ref()?);
     let orders = counted.orders_gained();
     if orders == 0 {
         return None;
@@ -320,7 +277,7 @@ fn cpu(used: &DatabaseUse) -> Note {
     Note::plain("cpu", text)
 }
 
-fn legend(report: &TprocCReport, styler: Styler) -> String {
+fn legend(report: &TprocCReport<'_>, styler: Styler) -> String {
     if report.phases.is_empty() {
         return String::new();
     }
@@ -331,11 +288,6 @@ fn legend(report: &TprocCReport, styler: Styler) -> String {
          from the server's counter; times: response; ±: 95 % interval of the rate, within this run. Derived from TPC-C: not a \
          TPC result, and must not be compared with one",
     )
-}
-
-/// Bytes, commits and all else as the documents of databases have it.
-pub(crate) fn took(phase: &TprocCPhase) -> Option<serde_json::Value> {
-    phase.used.as_ref().map(|used| ran::took(used, None))
 }
 
 #[cfg(test)]

@@ -1,30 +1,34 @@
 //! Repetitions of one load: how much NOPM vary between runs from the same start.
 
 use iolite_model::Task;
+use iolite_stats::{Direction, Estimate};
+use serde::Serialize;
 
 use super::TprocCPhase;
 use crate::run::{Note, rendered};
 use crate::styler::{Emphasis, Styler, count};
 
-/// Quantiles of Student's t for a two-sided 95 % interval, by degrees of freedom from 1.
-const STUDENT: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-const NORMAL: f64 = 1.96;
-
 /// NOPM, or TPM, of several runs with the same number of users.
+#[derive(Serialize)]
 pub(super) struct Repeats {
-    pub(super) runs: usize,
+    runs: usize,
+    #[serde(rename = "nopm_mean")]
     pub(super) mean: f64,
-    pub(super) min: f64,
-    pub(super) max: f64,
+    #[serde(rename = "nopm_min")]
+    min: f64,
+    #[serde(rename = "nopm_max")]
+    max: f64,
     /// Standard deviation between runs.
-    pub(super) deviation: f64,
+    #[serde(rename = "nopm_deviation")]
+    deviation: f64,
     /// Half-width of the mean's 95 % interval between runs.
+    #[serde(rename = "nopm_half_width")]
     pub(super) half_width: f64,
 }
 
 impl Repeats {
     /// `None` for a single run, or for runs of different loads.
-    pub(super) fn of(phases: &[TprocCPhase]) -> Option<Repeats> {
+    pub(super) fn of(phases: &[TprocCPhase<'_>]) -> Option<Repeats> {
         let users = |phase: &TprocCPhase| match &phase.result.info.task {
             Task::TprocC(task) => task.users,
             other => other.concurrency(),
@@ -39,21 +43,15 @@ impl Repeats {
 
     /// `None` of fewer than two values.
     pub(super) fn of_values(values: &[f64]) -> Option<Repeats> {
-        if values.len() < 2 {
-            return None;
-        }
-        let runs = values.len();
-        let mean = values.iter().sum::<f64>() / runs as f64;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let deviation = (squares / (runs - 1) as f64).sqrt();
-        let student = STUDENT.get(runs - 2).copied().unwrap_or(NORMAL);
+        let windows: Vec<(f64, f64)> = values.iter().map(|value| (1.0, *value)).collect();
+        let mean = Estimate::of_windows(&windows, Direction::HigherIsBetter)?;
         Some(Repeats {
-            runs,
-            mean,
+            runs: values.len(),
+            mean: mean.value,
             min: values.iter().copied().fold(f64::INFINITY, f64::min),
             max: values.iter().copied().fold(0.0, f64::max),
-            deviation,
-            half_width: student * deviation / (runs as f64).sqrt(),
+            deviation: mean.standard_error * (values.len() as f64).sqrt(),
+            half_width: mean.high - mean.value,
         })
     }
 

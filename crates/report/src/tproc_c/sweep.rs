@@ -11,9 +11,8 @@ use crate::answer;
 use crate::chart::bars;
 use crate::grid::{Line, columns};
 use crate::run::INDENT;
-use crate::styler::{Emphasis, Styler, count};
+use crate::styler::{Emphasis, Styler, count, filled};
 use crate::table::{NONE, percent};
-use crate::text::filled;
 
 const COLUMNS: usize = 10;
 /// Left out first where there is no room.
@@ -22,22 +21,20 @@ const SPARED: [usize; 5] = [9, 7, 2, 5, 4];
 const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
 /// The complete terminal output of a sweep.
-pub(super) fn text(report: &TprocCReport, styler: Styler) -> String {
+pub(super) fn text(report: &TprocCReport<'_>, styler: Styler) -> String {
     filled([
         header(report, styler),
         table(report, styler),
         knee(report, styler),
         legend(report, styler),
-        answer::warnings(&report.warnings, styler),
-        answer::ended(&report.ending, "this", styler),
-        report.verdict.as_ref().map_or(String::new(), |verdict| answer::reasons(verdict, styler)),
+        answer::closing(report.run, "this", styler),
     ])
 }
 
 /// The phases with the same number of users: one, or those of several passes.
-type Step<'a> = Vec<&'a TprocCPhase>;
+type Step<'a> = Vec<&'a TprocCPhase<'a>>;
 
-fn steps(report: &TprocCReport) -> BTreeMap<u32, Step<'_>> {
+fn steps<'a>(report: &'a TprocCReport<'a>) -> BTreeMap<u32, Step<'a>> {
     let mut steps: BTreeMap<u32, Step<'_>> = BTreeMap::new();
     for phase in &report.phases {
         steps.entry(phase.result.info.task.concurrency()).or_default().push(phase);
@@ -45,7 +42,7 @@ fn steps(report: &TprocCReport) -> BTreeMap<u32, Step<'_>> {
     steps
 }
 
-fn table(report: &TprocCReport, styler: Styler) -> String {
+fn table(report: &TprocCReport<'_>, styler: Styler) -> String {
     if report.phases.is_empty() {
         return String::new();
     }
@@ -58,7 +55,7 @@ fn table(report: &TprocCReport, styler: Styler) -> String {
     let heading = ["NOPM", "±", "", "TPM", "±", "mean", "p50", "p90", "p99", "deadlocks"]
         .map(|text| styler.clean(text));
     let mut lines = vec![Line::new("users", heading)];
-    let at = report.knee.as_ref().map(|found| found.knee.concurrency);
+    let at = report.run.concluded().last().map(|KneeFound { knee, .. }| knee.concurrency);
     for ((users, step), bar) in steps.iter().zip(bars) {
         let mark = if at == Some(*users) { styler.glyph("▸ ", "> ") } else { "  " };
         lines.push(Line::new(format!("{mark}{users}"), cells(step, bar, styler)));
@@ -81,11 +78,11 @@ fn passes(steps: &BTreeMap<u32, Step<'_>>, styler: Styler) -> String {
     styler.item("", 0, format!("{each} runs of each step, interleaved; ± of their mean, between runs"))
 }
 
-fn nopm(step: &[&TprocCPhase]) -> Vec<f64> {
+fn nopm(step: &[&TprocCPhase<'_>]) -> Vec<f64> {
     step.iter().filter_map(|phase| Some(phase.counted.as_ref()?.nopm())).collect()
 }
 
-fn tpm(step: &[&TprocCPhase]) -> Vec<f64> {
+fn tpm(step: &[&TprocCPhase<'_>]) -> Vec<f64> {
     step.iter().filter_map(|phase| phase.counted.as_ref()?.tpm()).collect()
 }
 
@@ -99,7 +96,7 @@ fn rate(values: &[f64], single: Option<Estimate>) -> [String; 2] {
     }
 }
 
-fn cells(step: &[&TprocCPhase], bar: String, styler: Styler) -> [String; COLUMNS] {
+fn cells(step: &[&TprocCPhase<'_>], bar: String, styler: Styler) -> [String; COLUMNS] {
     let mut cells: [String; COLUMNS] = std::array::from_fn(|_| NONE.to_owned());
     let time = |value: f64| styler.clean(Nanos(value as u64));
     let rates = step.first().and_then(|phase| phase.rates());
@@ -112,7 +109,7 @@ fn cells(step: &[&TprocCPhase], bar: String, styler: Styler) -> [String; COLUMNS
     let Some((kind, (first, others))) = OpKind::named("new-order").zip(step.split_first()) else {
         return cells;
     };
-    let result = others.iter().fold(first.result.clone(), |all, phase| all.followed_by(&phase.result));
+    let result = others.iter().fold(first.result.clone(), |all, phase| all.followed_by(phase.result));
     if let Some(summary) = result.summary(kind) {
         cells[5] = time(summary.mean.value);
         for (cell, quantile) in cells[6..].iter_mut().zip(QUANTILES.map(Quantile)) {
@@ -124,8 +121,8 @@ fn cells(step: &[&TprocCPhase], bar: String, styler: Styler) -> [String; COLUMNS
     cells
 }
 
-fn knee(report: &TprocCReport, styler: Styler) -> String {
-    let Some(KneeFound { knee, .. }) = &report.knee else { return String::new() };
+fn knee(report: &TprocCReport<'_>, styler: Styler) -> String {
+    let Some(KneeFound { knee, .. }) = report.run.concluded().last() else { return String::new() };
     let minutes = |rate: f64| count((rate * 60.0).round() as u64);
     let plateau = &knee.plateau;
     let limit = if knee.saturated { "plateau" } else { "no plateau yet, maximum measured" };

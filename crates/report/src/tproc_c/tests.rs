@@ -1,6 +1,7 @@
 use iolite_model::{
-    CheckpointCycles, CheckpointDue, Nanos, OpClass, OpKind, Stop, Task, TprocCCounts, TprocCTask,
+    CheckpointCycles, CheckpointDue, Concluded, Nanos, OpClass, OpKind, Stop, Task, TprocCCounts, TprocCTask,
 };
+use iolite_results::RunRequest;
 use iolite_stats::Direction;
 
 use super::*;
@@ -48,38 +49,35 @@ fn counted(orders: u64, committed: u64) -> TprocCCounted {
     }
 }
 
-fn phase(index: u32, orders: u64) -> TprocCPhase {
+/// A phase, and what is known of it.
+type Phase = (PhaseResult, Vec<Concluded>);
+
+fn phase(index: u32, orders: u64) -> Phase {
     let kind = OpKind::of("new-order", OpClass::Write, false).unwrap();
-    TprocCPhase {
-        result: synthetic::phase(index, task(8), &[(kind, 500.0, 2e6, 0, 0)]),
-        counted: Some(counted(orders, orders + 1000)),
-        used: None,
-        waits: None,
-        cycles: None,
-        whole: None,
-    }
+    let result = synthetic::phase(index, task(8), &[(kind, 500.0, 2e6, 0, 0)]);
+    (result, vec![Concluded::of_phase(index, &counted(orders, orders + 1000))])
 }
 
-fn report(phases: Vec<TprocCPhase>) -> TprocCReport {
-    TprocCReport {
-        run: synthetic::run(),
-        calibration: None,
-        database: Some(TprocCDatabase {
-            url: "postgres://me@host/db".into(),
-            engine: "PostgreSQL".into(),
-            version: "15.18".into(),
-            warehouses: 2,
-            reduction: 100,
-            durable_by: "synchronous_commit=on".into(),
-            settings: vec![("fsync".into(), "on".into())],
-        }),
-        phases,
-        swept: false,
-        knee: None,
-        verdict: None,
-        warnings: Vec::new(),
-        ending: Ending::Completed,
-    }
+/// A run of the procedure with these phases.
+fn run(procedure: &str, phases: Vec<Phase>) -> Run {
+    let database = TprocCDatabase {
+        url: "postgres://me@host/db".into(),
+        engine: "PostgreSQL".into(),
+        version: "15.18".into(),
+        warehouses: 2,
+        reduction: 100,
+        durable_by: "synchronous_commit=on".into(),
+        settings: vec![("fsync".into(), "on".into())],
+    };
+    let (phases, conclusions): (Vec<_>, Vec<_>) = phases.into_iter().unzip();
+    let mut run = synthetic::of_phases(phases);
+    run.conclusions = vec![Concluded::of(&RunRequest::new(procedure, "")), Concluded::of(&database)];
+    run.conclusions.extend(conclusions.into_iter().flatten());
+    run
+}
+
+fn report(phases: Vec<Phase>) -> Run {
+    run("tproc-c", phases)
 }
 
 /// White space of any kind is one blank.
@@ -122,15 +120,15 @@ fn a_run_is_reported_by_what_the_districts_have_counted() {
 
 #[test]
 fn rates_have_their_interval_and_what_is_known_of_the_cache() {
-    let mut report = report(vec![phase(0, 1200), phase(1, 1500)]);
+    let phases = vec![phase(0, 1200), phase(1, 1500)];
+    let report = report(phases.clone());
     let single = plain(&text(&report, STYLE));
     assert_eq!(
         single.matches("cache unknown: transactions request no number of bytes").count(),
         2,
         "{single}"
     );
-    report.swept = true;
-    let swept = plain(&text(&report, STYLE));
+    let swept = plain(&text(&run("tproc-c-sweep", phases), STYLE));
     assert!(swept.contains("users NOPM ±"), "{swept}");
     assert!(swept.contains("cache stamp: unknown (transactions request no number of bytes"), "{swept}");
 }
@@ -138,9 +136,8 @@ fn rates_have_their_interval_and_what_is_known_of_the_cache() {
 #[test]
 fn orders_that_the_districts_have_and_this_program_has_not_are_named() {
     let mut lost = phase(0, 1200);
-    if let Some(counted) = &mut lost.counted {
-        counted.new_orders += 1;
-    }
+    let counted = TprocCCounted { new_orders: 2201, ..counted(1200, 2200) };
+    lost.1 = vec![Concluded::of_phase(0, &counted)];
     let text = plain(&text(&report(vec![lost]), STYLE));
     assert!(text.contains("but iolite has committed 2,201"), "{text}");
 }
@@ -172,11 +169,11 @@ fn cycles(started: &[u64], cycles: f64) -> CheckpointCycles {
 #[test]
 fn checkpoints_in_the_measured_time_are_shown_with_the_rate_of_whole_cycles() {
     let mut measured = phase(0, 1200);
-    measured.cycles = Some(cycles(&[2, 32, 62], 1.9));
+    measured.1.push(Concluded::of_phase(0, &cycles(&[2, 32, 62], 1.9)));
     let nopm =
         Estimate::rate(&[(1.0, 20.0), (1.0, 22.0), (1.0, 20.0)], Direction::HigherIsBetter).scaled(60.0);
     let span = [Nanos(32 * Nanos::SECOND.0), Nanos(62 * Nanos::SECOND.0)];
-    measured.whole = Some(WholeCycles { span, nopm, each: vec![1240.0] });
+    measured.1.push(Concluded::of_phase(0, &WholeCycles { span, nopm, each: vec![1240.0] }));
     let report = report(vec![measured, phase(1, 1200)]);
     let text = plain(&text(&report, STYLE));
     for expected in [
@@ -203,7 +200,7 @@ fn innodb_shows_how_much_of_its_log_was_turned_over() {
         age: Some([0.02, 0.31]),
         ..cycles(&[], 0.3)
     };
-    measured.cycles = Some(innodb);
+    measured.1.push(Concluded::of_phase(0, &innodb));
     let text = plain(&text(&report(vec![measured]), STYLE));
     assert!(
         text.contains("0.3 checkpoint cycles in the measured time; a cycle is 200 MiB of redo log"),
@@ -214,15 +211,18 @@ fn innodb_shows_how_much_of_its_log_was_turned_over() {
 
 #[test]
 fn repetitions_say_how_many_cycles_each_measured() {
-    let with = |index, measured| TprocCPhase { cycles: Some(cycles(&[], measured)), ..phase(index, 1000) };
+    let with = |index, measured| {
+        let mut with = phase(index, 1000);
+        with.1.push(Concluded::of_phase(index, &cycles(&[], measured)));
+        with
+    };
     let text = plain(&text(&report(vec![with(0, 1.0), with(1, 1.5)]), STYLE));
     assert!(text.contains("checkpoint cycles in the measured times: 1.0, 1.5"), "{text}");
 }
 
 #[test]
 fn passes_of_a_sweep_are_one_line_with_the_variation_between_them() {
-    let mut swept = report(vec![phase(0, 1000), phase(1, 1200)]);
-    swept.swept = true;
+    let swept = run("tproc-c-sweep", vec![phase(0, 1000), phase(1, 1200)]);
     let text = plain(&text(&swept, STYLE));
     // 12.706 x 141 / sqrt(2) of 1,100.
     assert!(text.contains("8 1,100 116 %") || text.contains("8 1,100 115 %"), "{text}");

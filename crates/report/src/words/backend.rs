@@ -22,7 +22,6 @@ pub(super) fn range(range: RangeSync) -> Option<String> {
     (range != RangeSync::ALL).then(|| format!("sync_file_range {}", said.join(" and ")))
 }
 
-/// The options of a ring.
 fn ring(options: RingOptions) -> Vec<Cow<'static, str>> {
     let RingOptions {
         submit_polling,

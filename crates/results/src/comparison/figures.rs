@@ -12,8 +12,9 @@ use super::settings::settings;
 use super::{FigureComparison, Finding, PartComparison};
 
 /// A figure that is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Figure {
     /// Operations per second.
     Rate,
@@ -27,6 +28,7 @@ pub enum Figure {
     P99,
     /// 99.9th percentile of the response times.
     #[serde(rename = "p99.9")]
+    #[strum(serialize = "p99.9")]
     P999,
 }
 
@@ -37,17 +39,9 @@ impl Figure {
 
     /// Its name, as in `--fail-if`.
     pub fn name(self) -> &'static str {
-        match self {
-            Figure::Rate => "rate",
-            Figure::Bandwidth => "bandwidth",
-            Figure::Mean => "mean",
-            Figure::P50 => "p50",
-            Figure::P99 => "p99",
-            Figure::P999 => "p99.9",
-        }
+        self.into()
     }
 
-    /// Which quantile it is.
     fn quantile(self) -> Option<Quantile> {
         match self {
             Figure::P50 => Some(Quantile(0.5)),

@@ -52,13 +52,12 @@ impl<'a> PtsProgress<'a> {
         PtsProgress { run, terms, done }
     }
 
-    /// The run.
     pub(super) fn run(&self) -> &'a Run {
         self.run
     }
 
     /// What was asked for.
-    pub(super) fn terms(&self) -> &'a PtsTerms {
+    pub fn terms(&self) -> &'a PtsTerms {
         self.terms
     }
 

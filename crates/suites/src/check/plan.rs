@@ -194,7 +194,6 @@ fn shuffled<'a>(group: impl Iterator<Item = &'a Stage>, options: &CheckOptions, 
 }
 
 impl Search {
-    /// All of them.
     pub(super) const ALL: [Search; 3] = [Search::Read8k, Search::Read64k, Search::RanRead];
 
     /// Those of the file layer.

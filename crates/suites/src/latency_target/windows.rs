@@ -51,7 +51,6 @@ impl<'a> Window<'a> {
         failure.map_or(Ok(outcome), |failure| Err((outcome, failure)))
     }
 
-    /// The try as it is reported.
     pub(super) fn reported(&self, state: &State, load: Load, outcome: TryOutcome) -> Try {
         Try {
             phase: self.result.info.index,

@@ -162,7 +162,6 @@ fn composed(task: FileTask, terms: &PtsTerms, test: PtsTest) -> FileTask {
     FileTask { access: Access::HotSpots(spots), sizes, ..task }
 }
 
-/// The task with this demand for this time.
 fn loaded(task: FileTask, time: Nanos, demand: PtsDemand, access: &PtsAccess) -> Task {
     let PtsDemand { threads, depth } = demand;
     // One operation at a time needs no back end that can do more.

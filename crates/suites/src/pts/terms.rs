@@ -140,7 +140,6 @@ pub enum PtsError {
     Discard,
 }
 
-/// The terms of a request for a target.
 pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms, PtsError> {
     let size = range(&request, target.size)?;
     let span = size.round_down(UNIT);
@@ -221,7 +220,7 @@ fn tests(request: &PtsRequest) -> Vec<PtsTest> {
     let asked = |test: &PtsTest| {
         if request.tests.is_empty() { test.is_by_zone() == is_disk } else { request.tests.contains(test) }
     };
-    PtsTest::ALL.into_iter().filter(asked).collect()
+    PtsTest::ALL.iter().copied().filter(asked).collect()
 }
 
 /// All block sizes that a target takes, the largest first.

@@ -380,7 +380,7 @@ fn a_purge_by_a_command_of_the_device_is_asked_for_once() {
 
 #[test]
 fn every_test_can_be_cut_short_and_goes_on_where_it_was() {
-    let terms = PtsTerms { scale: 0.0001, ..terms(&PtsTest::ALL) };
+    let terms = PtsTerms { scale: 0.0001, ..terms(PtsTest::ALL) };
     let (whole, _) = simulated(&terms, nothing_yet(), |_| 100);
     for cut in (0..whole.phases.len()).step_by(97) {
         let mut run = nothing_yet();

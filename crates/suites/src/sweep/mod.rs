@@ -84,7 +84,6 @@ pub enum SweepError {
     Value(&'static str),
 }
 
-/// What to do next.
 #[derive(Debug, Clone, PartialEq)]
 enum SweepNext {
     /// Run this, and add its result to the history, also where it could not be started.

@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_right_and_what_was_changed_is_not() {
-        for check in FioChecksum::ALL {
+        for &check in FioChecksum::ALL {
             let seal = FioSeal::new(check, 512, 77).with_pattern(&[0x5a], &[]);
             let mut unit = vec![0x5a; 512];
             seal.stamp(&mut unit, 4096, 65_539);

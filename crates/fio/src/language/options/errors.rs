@@ -45,7 +45,7 @@ impl Errors {
             ErrorClass::Short => !io.is_empty(),
             other => io.contains(&other),
         };
-        let stop = ErrorClass::ALL.into_iter().filter(|class| !goes_on(*class)).collect();
+        let stop = ErrorClass::ALL.iter().copied().filter(|class| !goes_on(*class)).collect();
         task.errors.stop = stop;
         Ok(())
     }
@@ -218,7 +218,7 @@ mod tests {
     fn goes_on(settings: &[(&str, &str)], mix: Mix) -> Result<Vec<ErrorClass>, OptionError> {
         let (_, task) = io(settings, task(mix))?;
         assert_eq!(task.errors.max, None);
-        Ok(ErrorClass::ALL.into_iter().filter(|class| !task.errors.stop.contains(class)).collect())
+        Ok(ErrorClass::ALL.iter().copied().filter(|class| !task.errors.stop.contains(class)).collect())
     }
 
     const MIXED: Mix = Mix::ReadPercent(50);

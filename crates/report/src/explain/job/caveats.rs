@@ -66,10 +66,8 @@ pub(super) fn paths_of(task: &JobTask) -> Vec<&Path> {
 /// The files and devices of a task.
 fn paths(task: &FileTask) -> Vec<&Path> {
     match &task.target {
-        Target::Null { .. } => Vec::new(),
         Target::File(file) => vec![file.name.as_path()],
-        Target::Existing(existing) => vec![existing.path.as_path()],
-        Target::Files(files) => files.files.iter().map(|file| file.path.as_path()).collect(),
+        target => target.named(),
     }
 }
 

@@ -5,10 +5,8 @@ use iolite_results::{PtsDemandFigures, PtsProgress, Run};
 
 use super::{Line, by_panel, linear, of_runs, series};
 use crate::plot::axis::Axis;
+use crate::plot::buckets::outline;
 use crate::plot::source::{Drawn, Lines, values};
-
-/// Buckets of a histogram per power of ten.
-const BUCKETS: f64 = 20.0;
 
 /// The sections that vary the demand, with the number of their test.
 fn sections(terms: &PtsTerms) -> impl Iterator<Item = (usize, PtsSection)> {
@@ -72,7 +70,7 @@ pub(in crate::plot) fn histogram(runs: &[Run]) -> Drawn {
                     format!(" ({} threads, queue depth {})", demand.threads, demand.depth)
                 });
                 let name = format!("{}: {}{demand}", section.test.name(), point.name());
-                lines.push(Line::new(number, series(run, name), shares(responses.iter(), responses.count())));
+                lines.push(Line::new(number, series(run, name), outline(&responses)));
             }
         }
     }
@@ -80,50 +78,6 @@ pub(in crate::plot) fn histogram(runs: &[Run]) -> Drawn {
     by_panel("Response time histograms", about, &AXES, log_time, lines, &found)
 }
 
-/// Shares of the operations in percent by buckets of equal width on a logarithmic axis.
-fn shares(counts: impl Iterator<Item = (iolite_model::Nanos, u64)>, total: u64) -> Vec<(f64, f64)> {
-    let mut buckets: Vec<(i64, u64)> = Vec::new();
-    for (time, count) in counts {
-        let bucket = ((time.0.max(1) as f64).log10() * BUCKETS).floor() as i64;
-        match buckets.last_mut() {
-            Some((last, sum)) if *last == bucket => *sum += count,
-            _ => buckets.push((bucket, count)),
-        }
-    }
-    let middle = |bucket: i64| 10f64.powf((bucket as f64 + 0.5) / BUCKETS);
-    let share = |count: u64| 100.0 * count as f64 / total.max(1) as f64;
-    let mut points = Vec::new();
-    for (bucket, count) in buckets {
-        // Between two buckets without operations the line is at zero.
-        if let Some(before) =
-            points.last().map(|(last, _): &(i64, f64)| *last).filter(|last| bucket > last + 1)
-        {
-            points.push((before + 1, 0.0));
-            if bucket > before + 2 {
-                points.push((bucket - 1, 0.0));
-            }
-        }
-        points.push((bucket, share(count)));
-    }
-    points.into_iter().map(|(bucket, share)| (middle(bucket), share)).collect()
-}
-
 fn log_time(label: &str, lines: &[Lines]) -> Axis {
     Axis::log_time(label, values(lines, |point| point.0))
-}
-
-#[cfg(test)]
-mod tests {
-    use iolite_model::Nanos;
-
-    use super::*;
-
-    #[test]
-    fn shares_are_of_all_operations_and_zero_where_there_are_none() {
-        let counts = [(Nanos(1_000_000), 30), (Nanos(1_010_000), 20), (Nanos(10_000_000), 50)];
-        let points = shares(counts.into_iter(), 100);
-        let of: Vec<f64> = points.iter().map(|point| point.1).collect();
-        assert_eq!(of, [50.0, 0.0, 0.0, 50.0]);
-        assert!(points[0].0 >= 1e6 && points[0].0 < 1.2e6 && points[3].0 > 1e7, "{points:?}");
-    }
 }

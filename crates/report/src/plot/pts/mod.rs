@@ -21,17 +21,14 @@ struct Line {
 }
 
 impl Line {
-    /// A series with one line.
     fn new(panel: usize, series: Series, points: Vec<(f64, f64)>) -> Line {
         Line { series, lines: vec![(panel, points)] }
     }
 
-    /// All points.
     fn points(&self) -> impl Iterator<Item = &(f64, f64)> {
         self.lines.iter().flat_map(|(_, points)| points)
     }
 
-    /// The lines in a panel.
     fn within(&self, panel: usize) -> Lines {
         let own = self.lines.iter().filter(|(number, points)| *number == panel && !points.is_empty());
         own.map(|(_, points)| points.clone()).collect()
@@ -70,7 +67,6 @@ fn note(runs: &[(&Run, PtsTerms)], cut: Option<String>) -> Option<String> {
 /// A panel's horizontal axis by the label and the points of its lines.
 type Horizontal = fn(&str, &[Lines]) -> Axis;
 
-/// A linear axis.
 fn linear(label: &str, lines: &[Lines]) -> Axis {
     Axis::linear(label, None, values(lines, |point| point.0))
 }

@@ -12,6 +12,7 @@ fn the_keys_are_a_promise() {
     keys(&document, "", &mut found);
     insta::assert_snapshot!(found.join("\n"), @"
     .calibration
+    .configuration
     .database.block_bytes
     .database.blocks
     .database.direct
@@ -20,9 +21,11 @@ fn the_keys_are_a_promise() {
     .database.engine
     .database.globals
     .database.namespace
+    .database.phase
     .database.read_path
-    .database.settings[].name
-    .database.settings[].value
+    .database.settings.full_page_writes
+    .database.settings.shared_buffers
+    .database.settings.wal_sync_method
     .database.size_bytes
     .database.timed_by
     .database.url
@@ -31,6 +34,13 @@ fn the_keys_are_a_promise() {
     .ending.error
     .ending.kind
     .format
+    .meanwhile.cpu
+    .meanwhile.databases
+    .meanwhile.devices
+    .meanwhile.memory
+    .meanwhile.pressure
+    .meanwhile.sampling
+    .meanwhile.waits
     .phase
     .run
     .total.iops.effective_samples
@@ -72,11 +82,11 @@ fn the_keys_are_a_promise() {
     .used.database.data_read_bytes
     .used.database.data_reads
     .used.database.data_syncs
-    .used.database.data_write_bytes
     .used.database.data_writes
+    .used.database.data_written_bytes
     .used.database.log_syncs
-    .used.database.log_write_bytes
     .used.database.log_writes
+    .used.database.log_written_bytes
     .used.host_cpu_ns
     .used.log_device.flushes
     .used.log_device.read_bytes
@@ -84,6 +94,7 @@ fn the_keys_are_a_promise() {
     .used.log_device.writes
     .used.log_device.written_bytes
     .used.observed_ns
+    .used.phase
     .used.ratios.cached_share
     .used.ratios.database_reads_per_read
     .used.ratios.database_writes_per_set

@@ -77,6 +77,13 @@ fn the_keys_are_a_promise() {
     .groups[].operations[].service_ns.p99_9
     .groups[].operations[].service_ns.p99_99
     .groups[].phases
+    .meanwhile.cpu
+    .meanwhile.databases
+    .meanwhile.devices
+    .meanwhile.memory
+    .meanwhile.pressure
+    .meanwhile.sampling
+    .meanwhile.waits
     .name
     .phases[].cache.cached_share
     .phases[].cache.compressed
@@ -189,7 +196,6 @@ fn the_keys_are_a_promise() {
     .phases[].verified.unreadable
     .phases[].verified.wrong
     .run
-    .stalls
     .warnings[].data.device
     .warnings[].kind
     .warnings[].text

@@ -22,7 +22,7 @@ fn two_levels() -> PhaseResult {
 
 #[test]
 fn both_levels_are_reported_in_place_of_a_mean_that_never_was() {
-    let report = RunReport { phases: vec![two_levels()], ..empty() };
+    let report = of_phases(vec![two_levels()]);
     let text = body(&report, UNICODE);
     let row = text.lines().find(|line| line.trim_start().starts_with("reads  ")).unwrap();
     assert!(row.contains("22,0") && row.contains(" > 8") && row.contains("levels"), "{text}");
@@ -52,7 +52,7 @@ fn both_levels_are_reported_in_place_of_a_mean_that_never_was() {
 
 #[test]
 fn a_rate_that_stays_has_no_levels() {
-    let report = RunReport { phases: vec![together()[0].clone()], ..empty() };
+    let report = of_phases(vec![together()[0].clone()]);
     assert!(!body(&report, UNICODE).contains("changed at"));
     assert!(json(&report)["phases"][0]["changes"].is_null());
 }

@@ -1,4 +1,6 @@
-use iolite_model::{Bytes, Nanos};
+use iolite_model::{Bytes, Concluded, Ending, Nanos, OpKind, Warning};
+use iolite_stats::ScalingModel;
+use serde_json::json as object;
 
 use super::*;
 use crate::synthetic::{self, keys};
@@ -51,6 +53,13 @@ fn the_keys_are_a_promise() {
     .knees[].plateau_iops.value
     .knees[].relative_residual
     .knees[].saturated
+    .meanwhile.cpu
+    .meanwhile.databases
+    .meanwhile.devices
+    .meanwhile.memory
+    .meanwhile.pressure
+    .meanwhile.sampling
+    .meanwhile.waits
     .phases[].cache.cached_share
     .phases[].cache.compressed
     .phases[].cache.device_flushes
@@ -264,9 +273,11 @@ fn a_phase_says_what_it_measured() {
 #[test]
 fn the_document_parses_and_knows_no_infinity() {
     let mut report = synthetic::check();
-    let knee = &mut report.knees[0].knee;
+    let mut found: KneeFound = report.concluded().next().unwrap();
+    let knee = &mut found.knee;
     knee.model = ScalingModel::Asymptotes { lambda: 1.0, plateau: f64::INFINITY };
     (knee.plateau.high, knee.relative_residual) = (f64::INFINITY, f64::NAN);
+    report.conclusions = vec![Concluded::of(&found)];
     report.warnings.push(Warning::Hung { phase: "p".into(), lost: 3, age: Nanos(5) });
     report.phases.push(synthetic::phase(20, synthetic::read("r", 1, 1), &[(OpKind::Read, 0.0, 1.0, 1, 2)]));
     let text = serde_json::to_string(&json(&report)).unwrap();
@@ -284,10 +295,10 @@ fn the_document_parses_and_knows_no_infinity() {
 #[test]
 fn what_is_missing_is_null() {
     let mut report = synthetic::empty();
-    report.ending = Ending::Failed("no space".into());
-    report.run.storage.devices[0].size = Bytes(0);
+    report.ending = Some(Ending::Failed("no space".into()));
+    report.info.storage.devices[0].size = Bytes(0);
     let document = json(&report);
     assert!(document["calibration"].is_null() && document["verdict"].is_null());
-    assert_eq!(document["phases"], json!([]));
-    assert_eq!(document["ending"], json!({ "kind": "failed", "error": "no space" }));
+    assert_eq!(document["phases"], object!([]));
+    assert_eq!(document["ending"], object!({ "kind": "failed", "error": "no space" }));
 }

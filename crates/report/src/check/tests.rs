@@ -1,6 +1,8 @@
+mod document;
+
 use std::path::PathBuf;
 
-use iolite_model::{Bytes, Device, Ending, ErrorClass, Nanos, OpKind, Outstanding, Warning};
+use iolite_model::{Bytes, Concluded, Device, Ending, ErrorClass, Nanos, OpKind, Outstanding, Warning};
 use proptest::prelude::*;
 
 use super::*;
@@ -200,8 +202,8 @@ fn an_interrupted_run_has_no_verdict() {
     let mut report = synthetic::check();
     report.phases.truncate(2);
     report.phases[1].end.ending = Ending::Interrupted;
-    (report.knees, report.warnings, report.verdict) = (vec![], vec![], None);
-    report.ending = Ending::Interrupted;
+    (report.conclusions, report.warnings, report.verdict) = (vec![], vec![], None);
+    report.ending = Some(Ending::Interrupted);
     insta::assert_snapshot!(text(&report, UNICODE), @r"
     iolite 0.1.0: the storage of /srv/data
     storage  ext4 on /srv from /dev/vda1, 98 GiB, 40 GiB free, blocks of 4 KiB
@@ -228,9 +230,9 @@ fn an_interrupted_run_has_no_verdict() {
 #[test]
 fn memory_has_no_devices() {
     let mut report = synthetic::empty();
-    report.run.storage.devices.clear();
-    report.run.host.virtualisation = "none".into();
-    let fs = &mut report.run.storage.filesystem;
+    report.info.storage.devices.clear();
+    report.info.host.virtualisation = "none".into();
+    let fs = &mut report.info.storage.filesystem;
     (fs.kind, fs.source, fs.mount_point) = ("tmpfs".into(), "tmpfs".into(), PathBuf::from("/dev/shm"));
     fs.options = vec!["rw".into(), "size=8g".into()];
     report.warnings = vec![
@@ -274,7 +276,7 @@ fn errors_stand_in_their_row() {
     report.phases[1].end.ending =
         Ending::Failed("reading /srv/data/.iolite/data at 8192: Input/output error (os error 5)".into());
     report.phases[0].end.cache.device_read = Some(Bytes(report.phases[0].end.cache.requested_read.0 / 3));
-    report.ending = Ending::Failed("the device failed".into());
+    report.ending = Some(Ending::Failed("the device failed".into()));
     insta::assert_snapshot!(text(&report, UNICODE), @r"
     iolite 0.1.0: the storage of /srv/data
     storage  ext4 on /srv from /dev/vda1, 98 GiB, 40 GiB free, blocks of 4 KiB
@@ -319,8 +321,9 @@ fn nothing_measured_is_said() {
 #[test]
 fn a_knee_between_tested_loads_marks_the_nearest() {
     let mut report = synthetic::check();
-    report.knees.truncate(1);
-    report.knees[0].knee.concurrency = 7;
+    let mut found: KneeFound = report.concluded().next().unwrap();
+    found.knee.concurrency = 7;
+    report.conclusions = vec![Concluded::of(&found)];
     let text = text(&report, UNICODE);
     let marked: Vec<_> = text.lines().filter(|line| line.contains("nearest the knee")).collect();
     assert!(marked.len() == 1 && marked[0].contains("▸    8"), "{text}");
@@ -335,7 +338,7 @@ fn shared_and_circular_devices_appear_once() {
         rests_on: on.iter().map(|&name| name.to_owned()).collect(),
         ..Device::default()
     };
-    report.run.storage.devices =
+    report.info.storage.devices =
         vec![device("dm-0", &["sda", "sdb"]), device("sda", &[]), device("sdb", &["x"]), device("x", &["x"])];
     let text = text(&report, UNICODE);
     let tree: Vec<_> = text.lines().filter(|line| line.contains("(dm)")).collect();
@@ -356,15 +359,15 @@ proptest! {
         unicode in any::<bool>(), width in 0usize..200,
     ) {
         let mut report = synthetic::empty();
-        report.run.storage.directory = PathBuf::from(format!("/\x1b]0;owned\x07{directory}"));
-        report.run.host.cpu = name.clone();
-        report.run.storage.filesystem.options = vec![format!("data={model}")];
-        let device = &mut report.run.storage.devices[0];
+        report.info.storage.directory = PathBuf::from(format!("/\x1b]0;owned\x07{directory}"));
+        report.info.host.cpu = name.clone();
+        report.info.storage.filesystem.options = vec![format!("data={model}")];
+        let device = &mut report.info.storage.devices[0];
         (device.name, device.model) = (name.clone(), Some(format!("\x1b[2J{model}")));
         report.phases = vec![synthetic::phase(0, synthetic::read(&name, 8192, 1), &[(OpKind::Read, 40.0, 1e5, 8192, 1)])];
         report.phases[0].end.ending = Ending::Failed(error.clone());
         report.warnings = vec![Warning::Errors { phase: name, errors: 1, first: error.clone(), class: ErrorClass::Device }];
-        report.ending = Ending::Failed(error);
+        report.ending = Some(Ending::Failed(error));
         let text = text(&report, Style { color: false, unicode, width });
         prop_assert!(text.chars().all(|c| c == '\n' || !is_unsafe(c)), "{text:?}");
         prop_assert!(unicode || text.is_ascii(), "{text:?}");
@@ -373,16 +376,16 @@ proptest! {
 
 #[test]
 fn a_thorough_check_says_whether_its_writes_became_steady() {
-    let found = |steady| {
-        Some(iolite_stats::Preconditioned { steady, rounds: 7, iops: 20_000.0, deviation_percent: 4.0 })
+    let thorough = |steady| {
+        let mut check = synthetic::check();
+        let found = Preconditioned { steady, rounds: 7, iops: 20_000.0, deviation_percent: 4.0 };
+        check.conclusions.push(Concluded::of(&found));
+        check
     };
-    let rendered = |steady| {
-        let report = Report { preconditioned: found(steady), ..synthetic::check() };
-        text(&report, UNICODE).split_whitespace().collect::<Vec<_>>().join(" ")
-    };
+    let rendered = |steady| text(&thorough(steady), UNICODE).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(rendered(true).contains("; steady after 7 rounds of random writes"), "{}", rendered(true));
     assert!(rendered(false).contains("; not steady after 7 rounds of random writes"));
-    let json = crate::json(&Report { preconditioned: found(true), ..synthetic::check() });
+    let json = json(&thorough(true));
     assert_eq!(json["preconditioned"]["rounds"], 7);
 }
 
