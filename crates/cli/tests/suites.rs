@@ -123,6 +123,8 @@ fn a_rehearsal_of_the_specification_that_is_killed_goes_on_where_it_was() {
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     let warnings = document["warnings"].to_string();
     assert!(warnings.contains("host-idle-recovery without a pause"), "{warnings}");
+    // Of the memory beneath the device each of the three runs has warned: it is said once.
+    assert_eq!(warnings.matches("keeps its data in memory").count(), 1, "{warnings}");
     let names: Vec<&str> =
         document["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
     // What was done before the kill is there once, and nothing of it was done again.

@@ -29,7 +29,11 @@ impl Session<'_> {
                 Event::Worker(worker) => kept(worker.phase),
                 Event::PhaseEnded(end) => kept(end.phase),
                 Event::Concluded(concluded) => concluded.phase.is_some_and(kept),
-                Event::Warning(_) => true,
+                Event::Warning(warning) => {
+                    // What this run has been warned of already, such as of its storage, is not said twice.
+                    self.events.warn(warning.clone());
+                    false
+                }
                 _ => false,
             };
             if keep {

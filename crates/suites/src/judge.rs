@@ -64,7 +64,7 @@ pub(crate) enum Disturbance {
 
 impl Disturbance {
     /// The factor by which a mean or a rate can be worse for it, at most.
-    fn slower(self) -> f64 {
+    pub(crate) fn slower(self) -> f64 {
         match self {
             Disturbance::Device => f64::INFINITY,
             Disturbance::Host { slower } => slower,
@@ -72,7 +72,7 @@ impl Disturbance {
     }
 
     /// Said of what would be unfit otherwise.
-    fn reservation(self) -> &'static str {
+    pub(crate) fn reservation(self) -> &'static str {
         match self {
             Disturbance::Device => "there was other load on the device: repeat on an idle device",
             Disturbance::Host { .. } => "the host's CPUs were busy with other work: repeat on an idle host",

@@ -148,7 +148,7 @@ fn each_target_of_a_worker_is_a_file_and_a_connection_rate_is_named() {
     assert!(warnings.contains("the test connection rate of worker `Worker 1`"), "{warnings}");
     assert_eq!(entries(&data), Vec::<String>::new());
     let beyond = suite(&place, &["iometer", "run", asked[2], asked[3], "--size", "900TiB"]);
-    assert!(stderr(&beyond).contains("the 2 test files of 900 TiB take 1800 TiB"), "{}", stderr(&beyond));
+    assert!(stderr(&beyond).contains("the 2 test files of 900 TiB take 1.76 PiB"), "{}", stderr(&beyond));
     // Printed again, it is the same.
     let again = suite_plain(&["iometer", "print", file.to_str().unwrap()]);
     assert!(again.contains("2,ENABLED,9") && again.contains("\tD:\n"), "{again}");

@@ -40,7 +40,9 @@ fn facts_of(run: &Run) -> Vec<(&'static str, String)> {
     let (host, storage) = (&run.info.host, &run.info.storage);
     let filesystem = &storage.filesystem;
     let device = |device: &iolite_model::Device| {
-        let mut text = format!("{} ({}), {}", device.name, device.kind, device.size);
+        let mut text = format!("{} ({})", device.name, device.kind);
+        text += &device.model.as_ref().map(|model| format!(", {model}")).unwrap_or_default();
+        text += &format!(", {}", device.size);
         text += &device.scheduler.as_ref().map(|name| format!(", scheduler {name}")).unwrap_or_default();
         text + &device.write_cache.as_ref().map(|name| format!(", {name}")).unwrap_or_default()
     };

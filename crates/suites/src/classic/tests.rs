@@ -235,6 +235,41 @@ fn direct_reads_without_a_counter_count_where_direct_io_is_confirmed() {
     assert_eq!((fitness(true), fitness(false)), (Fitness::Fit, Fitness::Marginal));
 }
 
+/// Written at 8 MiB a second, of which 125 are required.
+#[test]
+fn a_slow_device_is_unfit_unless_other_programs_can_have_made_it_slow() {
+    let slow = |change: &dyn Fn(&mut Run)| {
+        let verdict = verdict_of(|run| {
+            run.phases[0].totals.measured = 20 * SECOND;
+            change(run);
+        });
+        let reason =
+            verdict.reasons.iter().find(|reason| reason.what == "dd, write with sync").unwrap().clone();
+        (reason.fitness, reason.reservations.join("; "))
+    };
+    let waited = |share: f64| {
+        let observed = Nanos(20 * SECOND);
+        let longest_run_delay = Nanos((observed.0 as f64 * share) as u64);
+        let used =
+            GeneratorUse { observed, longest_run_delay, threads: 1, cpus: 2, ..GeneratorUse::default() };
+        slow(&|run| run.conclusions.push(Concluded::of_phase(0, &used)))
+    };
+    assert_eq!(slow(&|_| ()), (Fitness::Unfit, String::new()));
+    // Half of the time: three handovers of an operation may take all of it. A twentieth: it would still be less than 10 MiB/s.
+    let (fitness, why) = waited(0.5);
+    assert!(
+        fitness == Fitness::Marginal && why.contains("CPUs were busy with other work"),
+        "{fitness:?} {why}"
+    );
+    assert_eq!(waited(0.05).0, Fitness::Unfit);
+    let foreign = |run: &mut Run| {
+        let (requested, device, kind) = (Bytes(1), Bytes(9), OpKind::Read);
+        run.warnings.push(Warning::ForeignLoad { phase: "dd: write".into(), requested, kind, device });
+    };
+    let (fitness, why) = slow(&foreign);
+    assert!(fitness == Fitness::Marginal && why.contains("repeat on an idle device"), "{fitness:?} {why}");
+}
+
 #[test]
 fn a_generator_at_its_limit_and_other_load_are_marginal_with_the_reason() {
     let used = |index: u32, cpu| {

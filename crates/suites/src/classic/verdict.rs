@@ -1,14 +1,15 @@
 //! What the figures mean for a database: the bounds of the profile `oltp-flash`, applied to what these tests measure.
 
 use iolite_model::{
-    BonniePhase, Bytes, ClassicStep, ClassicTerms, DdStep, Fitness, Iops, IozoneTest, Nanos, OpKind, Reason,
-    ReasonUnit, Statistic, Task, Verdict,
+    BonniePhase, Bytes, ClassicStep, ClassicTerms, DdStep, Fitness, HostLimit, Iops, IozoneTest, Nanos,
+    OpKind, Reason, ReasonUnit, Statistic, Task, Verdict, Warning,
 };
 use iolite_results::Run;
 use iolite_stats::{Estimate, PhaseResult, SignTest, Streamed};
 
 use crate::judge::{
-    fitness, from_memory, judge_failures, judge_run, judge_storage, nanos, on_ratio_scale, reaches,
+    Disturbance, HostUse, fitness, from_memory, judge_failures, judge_run, judge_storage, nanos,
+    on_ratio_scale, reaches,
 };
 use crate::phase_warnings::is_short;
 
@@ -49,7 +50,7 @@ pub(super) fn verdict(terms: &ClassicTerms, run: &Run) -> Verdict {
     let groups: Vec<_> = judged.iter().map(|judged| judged.phases.clone()).collect();
     let mut reasons: Vec<Reason> = judge_storage(run).into_iter().collect();
     reasons.extend(judge_failures(run.errors(), run.lost()));
-    reasons.extend(judged.iter().map(Judged::reason));
+    reasons.extend(judged.iter().map(|judged| judged.reason(run)));
     reasons.extend(judge_run(run, &groups));
     Verdict::of(PROFILE, reasons)
 }
@@ -88,7 +89,27 @@ fn judged<'a>(terms: &ClassicTerms, run: &'a Run) -> Vec<Judged<'a>> {
 }
 
 impl Judged<'_> {
-    fn reason(&self) -> Reason {
+    /// What was beside the phases: I/O of others in the run, or waits for CPUs in these phases.
+    fn disturbance(&self, run: &Run) -> Option<Disturbance> {
+        if run.warnings.iter().any(|warning| matches!(warning, Warning::ForeignLoad { .. })) {
+            return Some(Disturbance::Device);
+        }
+        let (host, phases) = (HostUse::of(run), || self.phases.iter().copied());
+        let is_wait = |limit: &HostLimit| matches!(limit, HostLimit::RunQueue(_) | HostLimit::Steal(_));
+        let waited = host.limits(phases()).iter().any(is_wait) || host.steal().is_some();
+        waited.then(|| Disturbance::Host { slower: host.slower(phases()) })
+    }
+
+    /// Whether the figure misses its bound by more than the margin even if all was this factor slower than it would have been.
+    fn is_unfit_without(&self, slower: f64) -> bool {
+        self.estimate().is_some_and(|estimate| match self.figure {
+            Figure::Stream(_) => estimate.high * slower < STREAM / STREAM_MARGIN,
+            Figure::Rate => estimate.high * slower < READS / MARGIN,
+            Figure::Response => estimate.low / slower > RESPONSE.0 as f64 * MARGIN,
+        })
+    }
+
+    fn reason(&self, run: &Run) -> Reason {
         let mut reason = self.figure().unwrap_or_else(|| {
             Reason::new(
                 Fitness::Marginal,
@@ -99,6 +120,11 @@ impl Judged<'_> {
         });
         if let [phase] = self.phases[..] {
             reason = reason.of_phase(phase.info.index);
+        }
+        if let Some(disturbance) =
+            self.disturbance(run).filter(|disturbance| !self.is_unfit_without(disturbance.slower()))
+        {
+            reason.spare(disturbance.reservation());
         }
         let kind = match self.figure {
             Figure::Stream(kind) => kind,
