@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use iolite_model::Nanos;
 use iolite_report::plot::PlotKind;
 
 use crate::ab::AbArgs;
@@ -22,7 +23,7 @@ use crate::reference::args::{CompletionsArgs, ManArgs};
 use crate::results::ResultsArgs;
 use crate::run::{LatencyTargetArgs, RunArgs};
 use crate::serve::ServeArgs;
-use crate::shared_args::{choice, number};
+use crate::shared_args::choice;
 use crate::study::StudyArgs;
 use crate::tproc_c::TprocCArgs;
 use crate::verify::VerifyArgs;
@@ -153,7 +154,7 @@ Examples:
   Response times of two runs by percentile, overlaid:
       iolite plot latest~1 latest --kind cdf -o cdf.svg
   fio's logs, also printing minimum, mean, maximum and standard deviation of each:
-      iolite plot job_bw.*.log --smooth 5 --trend -o bandwidth.svg
+      iolite plot job_bw.*.log --smooth 5s --trend -o bandwidth.svg
   Response times of fio's jobs (JSON+) by percentile:
       iolite plot old.json new.json --kind cdf -o cdf.svg
   Pipe the chart to another program:
@@ -174,8 +175,8 @@ pub(crate) struct PlotArgs {
     pub(crate) kind: PlotKind,
 
     /// In a timeline of fio's logs, smooth each series by a moving average over this time
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub(crate) smooth: Option<f64>,
+    #[arg(long, value_name = "TIME", value_parser = smoothing)]
+    pub(crate) smooth: Option<Nanos>,
 
     /// In a timeline of fio's logs, add a linear trend line to each series
     #[arg(long)]
@@ -209,9 +210,12 @@ pub(crate) enum Show {
     Sixel,
 }
 
-/// Seconds to smooth over.
-fn seconds(text: &str) -> anyhow::Result<f64> {
-    number(text.trim_end_matches('s'), |_| true, "a number of seconds, for example 5")
+/// Time to smooth over.
+fn smoothing(text: &str) -> anyhow::Result<Nanos> {
+    match text.parse::<Nanos>()? {
+        Nanos(0) => anyhow::bail!("specify a time above 0, for example 5s"),
+        time => Ok(time),
+    }
 }
 
 const REPORT_EXAMPLES: &str = "\

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use iolite_db::{DatabaseUrl, without_password};
-use iolite_durability::{Error, Witness, check_plan, new_key, open_database, read_witness, serve};
+use iolite_durability::{Error, Witness, check_plan, new_key, read_witness, serve};
 use iolite_engine::Control;
 use iolite_model::acknowledged::{Findings, Method, Plan};
 use iolite_model::{Bytes, Concluded, Ending, Nanos, Storage, WritePlan};
@@ -66,8 +66,8 @@ struct RunArgs {
     #[arg(value_name = "DIR", required_unless_present = "db", conflicts_with = "db")]
     directory: Option<PathBuf>,
 
-    /// Test commits of this database instead of a directory: sqlite:DIR, postgres://USER@HOST/DATABASE or
-    /// mysql://USER@HOST/DATABASE
+    /// Test commits of this database instead of a directory: sqlite:DIR, postgres://USER@HOST/DATABASE,
+    /// mysql://USER@HOST/DATABASE, or gtm:DIR of a database created by `iolite ranwrite setup`
     #[arg(long, value_name = "URL")]
     db: Option<String>,
 
@@ -238,10 +238,6 @@ fn held(
         writes.accept(planned, &storage, quiet)?;
         return Ok((storage, None));
     };
-    if let DatabaseUrl::Gtm(_) = url {
-        // Refused.
-        open_database(url, plan.run).map_err(refused)?;
-    }
     let instance = ran::open(url, Settings::default())?.instance();
     let storage = DatabaseStorage::find(url, instance.as_ref())?;
     // Until it is interrupted: as long as that may be, it is nothing that could be shown.
@@ -258,7 +254,9 @@ fn held(
 /// The directory that a witness must not share a file system with.
 fn tested<'a>(directory: &'a Option<PathBuf>, url: Option<&'a DatabaseUrl>) -> Option<&'a Path> {
     match (directory, url) {
-        (Some(directory), _) | (None, Some(DatabaseUrl::Sqlite(directory))) => Some(directory),
+        (Some(directory), _) | (None, Some(DatabaseUrl::Sqlite(directory) | DatabaseUrl::Gtm(directory))) => {
+            Some(directory)
+        }
         _ => None,
     }
 }

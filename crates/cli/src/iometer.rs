@@ -9,7 +9,8 @@ use clap::{Parser, Subcommand};
 use iolite_engine::Control;
 use iolite_jobs::iometer::{Configuration, MAX_BYTES, parse, patterns, print, standard};
 use iolite_model::{
-    BackendKind, Bytes, Concluded, Ending, IometerPoint, IometerTerms, Nanos, Storage, Warning,
+    BackendKind, Bytes, Concluded, Ending, ErrorCause, ErrorOrigin, IometerPoint, IometerTerms, Nanos,
+    Storage, Warning,
 };
 use iolite_results::{Run, RunRequest};
 use iolite_session::{Bare, ending};
@@ -186,7 +187,8 @@ fn read(file: &Path) -> Result<Configuration, UsageError> {
     let mut bytes = Vec::new();
     let begin = File::open(file).and_then(|opened| opened.take(MAX_BYTES + 1).read_to_end(&mut bytes));
     begin.map_err(|error| {
-        UsageError::new(format!("cannot read {}: {error}; check the path", file.display()))
+        let advice = ErrorCause::advice(&error, ErrorOrigin::Path(file));
+        UsageError::new(format!("cannot read {}: {error}{advice}", file.display()))
     })?;
     // Files of older Windows have names in encodings of their own: what is not UTF-8 is replaced.
     parse(&String::from_utf8_lossy(&bytes))

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read as _, Write};
 use std::path::Path;
 
-use iolite_model::Ending;
+use iolite_model::{Ending, ErrorCause, ErrorOrigin};
 use iolite_report::{Format, Style, show};
 use iolite_results::Run;
 
@@ -20,12 +20,27 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     print_rendered(&shown(text))
 }
 
+/// Makes sure that a path that the user has named may be replaced by output.
+///
+/// # Errors
+/// It is a block device, or a setting of the kernel.
+pub(crate) fn is_for_output(file: &Path) -> Result<(), UsageError> {
+    match iolite_sys::pseudo::reason_against_output(file) {
+        Some(reason) => Err(UsageError::new(format!(
+            "refusing to write output to {}: {reason}; specify another file",
+            file.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Writes a file that the user has named. A database is never replaced: it would be the results of years, or somebody else's data.
 ///
 /// # Errors
-/// It is a database, or can't be written to.
+/// It is a database, or nothing for output, or can't be written to.
 pub(crate) fn write_file(file: &Path, content: &[u8]) -> Result<(), UsageError> {
     const DATABASE: &[u8] = b"SQLite format 3\0";
+    is_for_output(file)?;
     let is_file = std::fs::metadata(file).is_ok_and(|there| there.is_file());
     let mut begin = [0; DATABASE.len()];
     let read = is_file && File::open(file).and_then(|mut there| there.read_exact(&mut begin)).is_ok();
@@ -33,7 +48,8 @@ pub(crate) fn write_file(file: &Path, content: &[u8]) -> Result<(), UsageError> 
         refuse!("{} is a database, which would be replaced: specify another file", file.display());
     }
     std::fs::write(file, content).map_err(|error| {
-        UsageError::new(format!("cannot write {}: {error}; specify another file", file.display()))
+        let advice = ErrorCause::advice(&error, ErrorOrigin::Path(file));
+        UsageError::new(format!("cannot write {}: {error}{advice}; specify another file", file.display()))
     })
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use iolite_fio::import::{Figures, Log, chart as chart_of_logs, figures, from_start};
+use iolite_model::Nanos;
 use iolite_report::aligned;
 use iolite_report::plot::{Chart, PlotKind, TerminalPicture, chart, kitty, sixel, svg, terminal};
 use iolite_results::Run;
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &PlotArgs) -> anyhow::Result<Exit> {
     if logs_only && args.kind == PlotKind::Timeline {
         let mut logs = files.iter().map(|file| read_log(file)).collect::<anyhow::Result<Vec<_>>>()?;
         from_start(&mut logs);
-        let drawn = chart_of_logs(&logs, args.smooth, args.trend);
+        let drawn = chart_of_logs(&logs, args.smooth.map(Nanos::as_secs_f64), args.trend);
         write(&drawn.map_err(UsageError::new)?, args)?;
         if args.output.as_deref() != Some(Path::new("-")) {
             output::print_data(&table(&figures(&logs)))?;

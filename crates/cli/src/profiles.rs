@@ -1,12 +1,17 @@
 //! `iolite profiles`: the built-in profiles.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use iolite_model::Profile;
+use iolite_model::{ErrorCause, ErrorOrigin, Profile};
 use iolite_suites::{BUILT_IN, built_in, parse};
 
 use crate::exit::{Exit, UsageError};
 use crate::output;
+
+/// A profile is read up to this size: what is larger is none.
+const LARGEST: u64 = 1 << 20;
 
 /// Lists the built-in profiles, or prints one.
 ///
@@ -38,8 +43,12 @@ pub(crate) fn load(name: &str) -> anyhow::Result<Profile> {
     if !Path::new(name).exists() {
         return Err(UsageError::new(unknown(name)).into());
     }
-    let text = std::fs::read_to_string(name)
-        .map_err(|error| UsageError::new(format!("cannot read the profile {name}: {error}")))?;
+    let mut text = String::new();
+    let read = File::open(name).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
+    read.map_err(|error| {
+        let advice = ErrorCause::advice(&error, ErrorOrigin::Path(Path::new(name)));
+        UsageError::new(format!("cannot read the profile {name}: {error}{advice}"))
+    })?;
     parse(&text).map_err(|error| UsageError::new(format!("the profile {name} is invalid: {error}")).into())
 }
 

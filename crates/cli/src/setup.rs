@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use iolite_db::DatabaseUrl;
 use iolite_engine::{Control, EngineError, NamedDevice, Overwriting, Scratch, remove_leftovers};
-use iolite_model::{Bytes, JobTask, Nanos, RunInfo, Storage, Task, View};
+use iolite_model::{Bytes, ErrorCause, ErrorOrigin, JobTask, Nanos, RunInfo, Storage, Task, View};
 use iolite_report::prometheus::Prometheus;
 use iolite_report::{Live, LiveKind, Screen};
 use iolite_session::{Session, Setup};
@@ -94,11 +94,7 @@ pub(crate) fn named_devices(paths: &[PathBuf]) -> anyhow::Result<Overwriting> {
 /// It is not there, or not a directory.
 pub(crate) fn directory(path: &Path) -> anyhow::Result<PathBuf> {
     let absolute = path.canonicalize().map_err(|error| {
-        let advice = match error.kind() {
-            io::ErrorKind::NotFound => ": no such directory; check the path",
-            io::ErrorKind::PermissionDenied => ": permission denied; specify another directory",
-            _ => "",
-        };
+        let advice = ErrorCause::advice(&error, ErrorOrigin::Path(path));
         UsageError::new(format!("{}: {error}{advice}", path.display()))
     })?;
     if absolute.is_dir() {
@@ -156,6 +152,7 @@ pub(crate) fn open_to_read(path: &Path) -> anyhow::Result<Store> {
 /// It is not a results database, or can't be written to.
 pub(crate) fn usable_results(asked: Option<PathBuf>) -> anyhow::Result<Result<PathBuf, iolite_store::Error>> {
     if let Some(path) = &asked {
+        output::is_for_output(path)?;
         Store::open(path)
             .map_err(|error| UsageError::new(format!("--results {}: {error}", path.display())))?;
     }

@@ -123,10 +123,11 @@ fn wait_sampling(text: &str) -> anyhow::Result<WaitSampling> {
 
 /// Time between two samples of a database's sessions.
 pub(crate) fn sample_interval(text: &str) -> anyhow::Result<Nanos> {
-    match text.parse::<Nanos>() {
-        Ok(interval) if interval.0 >= 1_000_000 => Ok(interval),
-        _ => bail!("specify a time of at least 1ms, for example 100ms"),
+    let interval = text.parse::<Nanos>()?;
+    if interval.0 < 1_000_000 {
+        bail!("specify a time of at least 1ms, for example 100ms");
     }
+    Ok(interval)
 }
 
 /// One of the values of an enum by its name; what documents a value is its help.

@@ -81,13 +81,12 @@ impl WriteArgs {
     }
 }
 
-/// Shows where what is written goes besides the database's own files.
+/// Shows where what is written goes besides the database's own files: a warning, also where no progress is printed.
 pub(crate) fn show_copies(
     database: &dyn iolite_db::Instance,
     written: &CopiedWrites,
-    quiet: bool,
 ) -> Result<(), iolite_db::Error> {
-    for copy in database.log_copies()?.into_iter().filter(|_| !quiet) {
+    for copy in database.log_copies()? {
         output::note(&format!("warning: {}", copy.describe(&written.kept_out_of(&copy))));
     }
     Ok(())

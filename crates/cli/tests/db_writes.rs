@@ -5,10 +5,11 @@
 mod common;
 
 use std::fs;
-use std::process::{Command, Output, Stdio};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Instant;
 
-use common::{IOLITE, TestDirectory, json, stderr};
+use common::{IOLITE, TestDirectory, json, private, stderr};
 
 /// The program on the SQLite database of this place.
 fn iolite(place: &TestDirectory, arguments: &[&str], measures: bool) -> Output {
@@ -122,4 +123,89 @@ fn fio_jobs_are_held_to_max_write_and_print_nothing_about_it() {
     assert_eq!((plain.status.code(), stderr(&plain).as_str()), (Some(0), ""));
     let plan = "SELECT count(*) FROM conclusion WHERE kind = 'write-plan' AND json_extract(json, '$.bytes') = 8388608";
     assert_eq!(place.ask::<i64>(plan), 1);
+}
+
+/// A session that has begun to create the schema of iolite: whoever wants to create it waits for its end.
+struct Beginning(Child);
+
+impl Beginning {
+    fn of(url: &str) -> Beginning {
+        let mut command = Command::new("psql");
+        command.args([url, "-XAtq"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut session = command.spawn().unwrap();
+        let statements = b"BEGIN;\nCREATE SCHEMA iolite;\nSELECT 'begun';\n";
+        session.stdin.as_mut().unwrap().write_all(statements).unwrap();
+        let mut line = String::new();
+        BufReader::new(session.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "begun\n");
+        Beginning(session)
+    }
+}
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        // Its end is the end of its input; nothing was committed.
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// A server that is stopped when the test ends.
+struct Stopped<'a>(&'a std::path::Path);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new(IOLITE).args(["db", "stop", "postgres"]).arg(self.0).output();
+    }
+}
+
+/// The first line of a warning about the archive; `None` where the program ends without one.
+fn archive_warning(child: &mut Child) -> Option<String> {
+    let lines = BufReader::new(child.stderr.as_mut().unwrap()).lines();
+    lines.map(Result::unwrap).find(|line| line.contains("warning:") && line.contains("archived by"))
+}
+
+/// Also where no progress is printed: what fills an archive is no progress.
+#[test]
+fn where_writes_go_is_said_before_anything_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(url) = private::start("postgres", directory.path()) else { return };
+    let db = |verb: &str| {
+        let output =
+            Command::new(IOLITE).args(["db", verb, "postgres"]).arg(directory.path()).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    let _stopped = Stopped(directory.path());
+    db("stop");
+    let settings = directory.path().join("data/postgresql.conf");
+    let mut settings = fs::File::options().append(true).open(settings).unwrap();
+    settings
+        .write_all(b"\narchive_mode = on\narchive_command = 'test -n %p'\nwal_level = replica\n")
+        .unwrap();
+    db("start");
+    let place = TestDirectory::new();
+    for arguments in [
+        &["ranread", "setup", "--size", "4MiB"][..],
+        &["ranread", "setup", "--size", "4MiB", "--quiet"],
+        &["tproc-c", "build", "--reduction", "100", "--quiet"],
+    ] {
+        let beginning = arguments[0].starts_with("ran").then(|| Beginning::of(&url));
+        let is_held = beginning.is_some();
+        let mut command = Command::new(IOLITE);
+        command.args(arguments).env("IOLITE_DB", &url).current_dir(place.data()).stdin(Stdio::null());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let warning = archive_warning(&mut child);
+        let goes_on = child.try_wait().unwrap().is_none();
+        drop(beginning);
+        // What else it prints is of no interest, and must not keep it.
+        let rest =
+            BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap).collect::<Vec<_>>();
+        assert!(child.wait().unwrap().success(), "{arguments:?}: {rest:?}");
+        assert!(warning.is_some(), "{arguments:?}: {rest:?}");
+        // It waited for the schema when it had warned.
+        assert!(goes_on || !is_held, "{arguments:?}");
+        let tool = if arguments[0] == "tproc-c" { "tproc-c" } else { "ranread" };
+        let purged = Command::new(IOLITE).args([tool, "purge", "--db", &url]).output().unwrap();
+        assert!(purged.status.success(), "{}", stderr(&purged));
+    }
 }

@@ -5,6 +5,8 @@
 
 #[path = "docs/errors.rs"]
 mod errors;
+#[path = "docs/units.rs"]
+mod units;
 
 use std::fmt::Write;
 use std::fs;

@@ -127,7 +127,7 @@ fn what_can_not_be_done_is_said_before_anything_is_written() {
     let data = directory.path().display().to_string();
     for (arguments, word) in [
         (vec!["run", &data, "--witness", &path("notes")], "same file system"),
-        (vec!["run", &path("nowhere"), "--witness", &path("notes")], "no such directory"),
+        (vec!["run", &path("nowhere"), "--witness", &path("notes")], "check the path"),
         (vec!["run", &data, "--witness", "tcp://127.0.0.1:1"], "start `iolite durability witness`"),
         (
             vec!["run", &data, "--witness", &path("notes"), "--same-file-system", "--block", "10B"],

@@ -6,10 +6,11 @@
 mod common;
 
 use std::fs;
-use std::process::{Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 use common::subject::Subject;
-use common::{TestDirectory, stderr};
+use common::{TestDirectory, json, stderr};
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, set_child_subreaper, waitid, waitpid};
 
 fn is_installed() -> bool {
@@ -58,6 +59,74 @@ fn reap(orphans: &[Pid]) {
     for &orphan in orphans {
         waitpid(Some(orphan), WaitOptions::empty()).unwrap();
     }
+}
+
+/// Has a program of M executed in a database by GT.M's own program.
+fn mumps(directory: &Path, program: &str) -> String {
+    let libraries = fs::read_dir("/usr/lib").unwrap().flatten();
+    let versions = libraries.filter_map(|library| fs::read_dir(library.path().join("fis-gtm")).ok());
+    let installed = versions.flatten().flatten().map(|version| version.path()).next().unwrap();
+    let output = Command::new(installed.join("mumps"))
+        .args(["-run", "%XCMD", program])
+        .env("gtm_dist", &installed)
+        .env("gtmgbldir", directory.join("iolite.gld"))
+        .env("gtmroutines", &installed)
+        .env("gtm_chset", "M")
+        .current_dir(directory)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{program}: {}", stderr(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn commits_of_gtm_survive_kill_9_of_all_processes_and_a_lost_one_is_found() {
+    if !is_installed() {
+        return;
+    }
+    set_child_subreaper(Pid::from_raw(1)).unwrap();
+    let place = TestDirectory::new();
+    let db = format!("gtm:{}", place.data().display());
+    let subject = Subject { place, db, stop: None };
+    let (notes, results) = (subject.place.root.path().join("notes"), subject.place.results());
+    let (notes_name, results) = (notes.display().to_string(), results.display().to_string());
+    let run = ["durability", "run", "--witness", &notes_name, "--same-file-system", "--keep-free", "0B"];
+    let run = [&run[..], &["--workers", "2", "--quiet", "--results", &results, "--db", &subject.db]].concat();
+    let refused = subject.output(&run);
+    assert!(stderr(&refused).contains("create it with setup") && !notes.exists(), "{refused:?}");
+    subject.done(&["ranwrite", "setup", "--size", "4MiB"]);
+
+    let mut child = subject.command(&run).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let acknowledged = || fs::read_to_string(&notes).unwrap_or_default().matches("\nack ").count();
+    while acknowledged() < 300 {
+        if child.try_wait().unwrap().is_some() {
+            panic!("it ended before it could be killed: {}", stderr(&child.wait_with_output().unwrap()));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let orphans = children(child.id());
+    assert!(orphans.len() >= 2, "{orphans:?}");
+    child.kill().unwrap();
+    for &orphan in &orphans {
+        rustix::process::kill_process(orphan, rustix::process::Signal::KILL).unwrap();
+    }
+    child.wait().unwrap();
+    reap(&orphans);
+
+    let check = || {
+        let check =
+            ["durability", "check", &notes_name, "--db", &subject.db, "--json", "--results", &results];
+        let output = subject.output(&check);
+        (output.status.code(), json(&output)["durability"].clone(), stderr(&output))
+    };
+    let (code, found, text) = check();
+    assert_eq!((code, found["lost"].as_u64()), (Some(0), Some(0)), "{found} {text}");
+    assert!(found["judged"].as_u64().unwrap() >= 300, "{found}");
+    let run = "set run=$order(^IoliteCommit(\"\"))";
+    mumps(&subject.place.data(), &format!("{run} kill ^IoliteCommit(run,0,2),^IoliteCommit(run,1,7)"));
+    let (code, found, text) = check();
+    assert_eq!((code, found["lost"].as_u64()), (Some(4), Some(2)), "{found} {text}");
+    subject.done(&["ranwrite", "purge"]);
 }
 
 fn counted(output: &Output) -> bool {

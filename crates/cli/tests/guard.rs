@@ -4,6 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod common;
+#[path = "guard/devices.rs"]
+mod devices;
+#[path = "guard/files.rs"]
+mod files;
+#[path = "guard/output.rs"]
+mod output;
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -209,12 +215,19 @@ fn a_disk_with_a_mounted_partition_is_in_use() {
     if !Command::new("mkfs.ext4").args(["-q", "-F", &partition]).status().is_ok_and(|made| made.success()) {
         return skip("mkfs.ext4 is not there").unwrap_or(());
     }
+    let Some(second) = Loop::over(&image, false) else { return };
+    let _ = Command::new("partx").args(["--add", &second.0]).output();
     let Some(_mount) = Mount::new(&["-o", "ro,noload", &partition], &place.root.path().join("mounted"))
     else {
         return;
     };
     refused(&place, Path::new(&disk.0), &image, "is mounted at");
     refused(&place, Path::new(&partition), &image, "is mounted at");
+    // The same data by the partition of another loop device.
+    let twin = format!("{}p1", second.0);
+    if Path::new(&twin).exists() {
+        refused(&place, Path::new(&twin), &image, "over the same data");
+    }
 }
 
 #[test]
@@ -312,7 +325,11 @@ fn a_device_whose_data_another_program_writes_is_in_use() {
     let image = precious(&place, "image");
     let (Some(first), Some(second)) = (Loop::over(&image, false), Loop::over(&image, false)) else { return };
     let script = "file = open(sys.argv[1], 'r+b')";
-    let Some(_holder) = Holder::doing(script, Path::new(&second.0)) else { return };
+    let Some(holder) = Holder::doing(script, Path::new(&second.0)) else { return };
+    refused(&place, Path::new(&first.0), &image, "or a device of the same data, open");
+    drop(holder);
+    // As a virtual machine has its image open.
+    let Some(_holder) = Holder::doing(script, &image) else { return };
     refused(&place, Path::new(&first.0), &image, "or a device of the same data, open");
 }
 
@@ -451,25 +468,37 @@ fn an_argument_that_is_no_text_is_an_error_and_no_other_file_is_used() {
     assert_eq!(fs::read_dir(place.data()).unwrap().count(), 0);
 }
 
-#[test]
-fn docs_safety_names_tests_that_exist() {
-    fn sources(directory: &Path, text: &mut String) {
-        for entry in fs::read_dir(directory).unwrap().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                sources(&path, text);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                text.push_str(&fs::read_to_string(&path).unwrap());
-            }
+/// The text of all sources below a directory.
+fn sources(directory: &Path, text: &mut String) {
+    for entry in fs::read_dir(directory).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, text);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text.push_str(&fs::read_to_string(&path).unwrap());
         }
     }
+}
+
+/// The sources of all crates, and docs/safety.md.
+fn sources_and_page() -> (String, String) {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut text = String::new();
     sources(crates, &mut text);
-    let page = fs::read_to_string(crates.join("../docs/safety.md")).unwrap();
+    (text, fs::read_to_string(crates.join("../docs/safety.md")).unwrap())
+}
+
+/// The names of tests in the last column of a row.
+fn tests_of(row: &str) -> impl Iterator<Item = &str> {
+    let cell = row.trim_end_matches('|').rsplit('|').next().unwrap();
+    cell.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn docs_safety_names_tests_that_exist() {
+    let (text, page) = sources_and_page();
     let rows = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| case"));
-    let cells = rows.filter_map(|row| row.trim_end_matches('|').rsplit('|').next());
-    let names: Vec<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    let names: Vec<&str> = rows.flat_map(tests_of).collect();
     assert!(names.len() > 20, "{names:?}");
     for name in names {
         assert!(
@@ -477,4 +506,28 @@ fn docs_safety_names_tests_that_exist() {
             "docs/safety.md names the test {name}, which is not there"
         );
     }
+}
+
+/// Detecting that something is in use is not enough: what must stay has the same contents afterwards.
+#[test]
+fn each_case_of_the_guard_has_a_test_that_compares_contents() {
+    /// Calls that compare what is there before and afterwards.
+    const COMPARING: [&str; 5] = ["refused(&", "refused_keeping(&", "before == ", "fs::read(", "read_dir("];
+    let (text, page) = sources_and_page();
+    let compares = |name: &str| {
+        let Some((_, body)) = text.split_once(&format!("fn {name}()")) else { return false };
+        let body = body.split("#[test]").next().unwrap();
+        COMPARING.iter().any(|call| body.contains(call))
+    };
+    let section = page.split("## Protected targets").nth(1).unwrap().split("\n## ").next().unwrap();
+    let cases = section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| case"));
+    let mut count = 0;
+    // Where nothing is there yet, nothing can be compared.
+    let keep =
+        |row: &&str| row.contains("stay") || row.contains("refused") && !row.contains("no file is created");
+    for row in cases.filter(keep) {
+        assert!(tests_of(row).any(compares), "no test compares contents: {row}");
+        count += 1;
+    }
+    assert!(count > 20, "{count} cases");
 }

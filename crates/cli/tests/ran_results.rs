@@ -414,9 +414,9 @@ fn exports_overwrite_nothing() {
     let made = entries(results.0.path()).into_iter().filter(|name| name.starts_with("PerfTools")).count();
     assert_eq!(made, 2);
     let refusal = results.iolite("ranread", "export", &[&name]);
-    refused(&refusal, 2, &[&name, "do not overwrite files"]);
+    refused(&refusal, 2, &[&name, "choose another name"]);
     assert_eq!(fs::read_to_string(&first).unwrap(), "mine");
-    refused(&results.iolite("ranread", "export", &["no/such/place.csv"]), 2, &["no such directory"]);
+    refused(&results.iolite("ranread", "export", &["no/such/place.csv"]), 2, &["check the path"]);
     refused(&results.iolite("ranwrite", "export", &["-"]), 1, &["nothing to export", "RanWrite"]);
 }
 

@@ -363,6 +363,19 @@ fn keeps_to_few_sessions(subject: &Subject) {
         subject.ran("ranread", "sweep", &[&steps[..], &["--jobs", "1,40"]].concat()).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
     assert!(stderr(&refused).contains("40 jobs need as many sessions"), "{}", stderr(&refused));
+    subject.done("tproc-c", "build", &["--warehouses", "1", "--reduction", "100", "--quiet"]);
+    let short = ["--step", "200ms", "--ramp", "50ms", "--all", "--json", "--quiet"];
+    let output = subject.ran("tproc-c", "sweep", &short).output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 3 | 4)), "{}", stderr(&output));
+    assert!(
+        json(&output)["warnings"].to_string().contains("max_connections"),
+        "{}",
+        json(&output)["warnings"]
+    );
+    let refused =
+        subject.ran("tproc-c", "sweep", &[&short[..], &["--users", "1,40"]].concat()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("40 virtual users need as many sessions"), "{}", stderr(&refused));
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn the_page_cache_is_seen_through() {
 fn read_ahead_is_set_and_restored() {
     let Some(disk) = Disk::new() else { return };
     fs::write(disk.read_ahead(), "192").unwrap();
-    let document = disk.study(&["readahead", "--values", "0,256", "--window", "300ms"], &disk.file());
+    let document = disk.study(&["readahead", "--values", "0,256KiB", "--window", "300ms"], &disk.file());
     assert_eq!(fs::read_to_string(disk.read_ahead()).unwrap().trim(), "192");
     assert_eq!(document["setting"]["original_bytes"], 192 << 10);
     let requests = |kib: u64| {
@@ -167,7 +167,7 @@ fn an_interrupted_study_restores_read_ahead() {
     let Some(disk) = Disk::new() else { return };
     fs::write(disk.read_ahead(), "192").unwrap();
     // So many settings that it is far from its end when the first is seen.
-    let values: Vec<_> = (128..256).map(|pages| (pages * 4).to_string()).collect();
+    let values: Vec<_> = (128..256).map(|pages| format!("{}KiB", pages * 4)).collect();
     let arguments = ["readahead", "--values", &values.join(","), "--window", "60s", "--make", "64MiB"];
     let mut command = disk.command(&arguments, &disk.directory());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

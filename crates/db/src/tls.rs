@@ -1,6 +1,7 @@
 //! How far a connection to a server is protected: the words of libpq (`sslmode` and companions) and of MySQL (`ssl-mode`),
 //! which mean the same in the URL of either.
 
+use std::io::Read;
 use std::path::PathBuf;
 
 use iolite_model::ErrorCause;
@@ -106,7 +107,9 @@ impl TlsSettings {
             return Err(Error::Url("sslcert=FILE and sslkey=FILE belong together: give both".to_owned()));
         }
         for file in [&self.root, &self.certificate, &self.key].into_iter().flatten() {
-            let text = std::fs::read(file).map_err(|source| {
+            let mut text = Vec::new();
+            let read = std::fs::File::open(file).and_then(|file| file.take(LARGEST).read_to_end(&mut text));
+            read.map_err(|source| {
                 let likely = Some(ErrorCause::TlsFileMissing);
                 Error::Io { doing: "read", path: file.clone(), source, likely }
             })?;
@@ -118,6 +121,9 @@ impl TlsSettings {
         Ok(())
     }
 }
+
+/// Bytes of a file of certificates that are looked at: those of all authorities of a system are a twentieth of it.
+const LARGEST: u64 = 8 << 20;
 
 /// How each part of a file in PEM begins (RFC 7468).
 const PEM: &[u8] = b"-----BEGIN ";

@@ -20,6 +20,6 @@ pub use database::{Commits, open as open_database};
 pub use error::{Error, Result};
 pub use plan::{check as check_plan, new_key, space};
 pub use record::Identity;
-pub use run::{Limits, Watch, run};
+pub use run::{Limits, Open, Watch, run};
 pub use server::serve;
 pub use witness::{Acknowledged, Witness, read as read_witness};

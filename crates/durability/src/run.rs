@@ -4,11 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use iolite_db::DatabaseUrl;
 use iolite_model::acknowledged::{Plan, Totals};
 use iolite_model::{Bytes, Nanos};
 
-use crate::database;
+use crate::database::Commits;
 use crate::error::{Error, Result};
 use crate::files::{Writer, prepare};
 use crate::plan::check as check_plan;
@@ -17,6 +16,9 @@ use crate::witness::Witness;
 
 /// Checks whether a limit is met, and returns which.
 pub type Watch<'a> = dyn Fn() -> Option<String> + Sync + 'a;
+
+/// Opens a connection for commits: one for the table, and one for each worker.
+pub type Open<'a> = dyn Fn() -> Result<Box<dyn Commits>> + Sync + 'a;
 
 /// Limits of a run.
 pub struct Limits<'a> {
@@ -33,26 +35,26 @@ pub struct Limits<'a> {
 /// How often the watch is asked.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Does a run in a directory, or in the database of `url`. `progress` receives the acknowledged writes about once a second.
+/// Does a run in a directory, or in the database that `database` opens. `progress` receives the acknowledged writes about once a second.
 ///
 /// # Errors
 /// What ended the first worker that could not go on; all that was acknowledged until then is with the witness.
 pub fn run(
     plan: &Plan,
-    url: Option<&DatabaseUrl>,
+    database: Option<&Open<'_>>,
     witness: &Witness,
     limits: &Limits,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Totals> {
     check_plan(plan)?;
-    match url {
+    match database {
         None => prepare(plan)?,
-        Some(url) => database::open(url, plan.run)?.create()?,
+        Some(open) => open()?.create()?,
     }
     witness.plan(plan)?;
     let (count, stop, failure) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(None));
     let (started, mut limit) = (Instant::now(), None);
-    let shared = Shared { plan, url, witness, limits, count: &count, stop: &stop, started };
+    let shared = Shared { plan, database, witness, limits, count: &count, stop: &stop, started };
     std::thread::scope(|scope| {
         let mut workers = Vec::new();
         for worker in 0..plan.workers {
@@ -100,7 +102,7 @@ pub fn run(
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     plan: &'a Plan,
-    url: Option<&'a DatabaseUrl>,
+    database: Option<&'a Open<'a>>,
     witness: &'a Witness,
     limits: &'a Limits<'a>,
     count: &'a AtomicU64,
@@ -110,13 +112,13 @@ struct Shared<'a> {
 
 impl Shared<'_> {
     fn work(&self, worker: u32) -> Result<()> {
-        match self.url {
+        match self.database {
             None => {
                 let mut writer = Writer::open(self.plan, worker)?;
                 self.acknowledge(worker, |number| writer.write(number))
             }
-            Some(url) => {
-                let mut session = database::open(url, self.plan.run)?;
+            Some(open) => {
+                let mut session = open()?;
                 self.acknowledge(worker, |number| session.commit(Identity { worker, number }))
             }
         }

@@ -169,6 +169,10 @@ impl Acknowledged {
 /// [`Error::Io`]; [`Error::Foreign`] for anything else than such notes.
 pub fn read(path: &Path) -> Result<Acknowledged> {
     let foreign = |why: String| Error::Foreign { path: path.to_owned(), why };
+    // A pipe would be waited for, and a device may have no end.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(foreign("it is not a regular file".to_owned()));
+    }
     let bytes = std::fs::read(path).map_err(found("read", path, ErrorCause::WitnessFile))?;
     let text = String::from_utf8_lossy(&bytes);
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -248,6 +252,14 @@ mod tests {
         assert!(error.contains("choose another name"), "{error}");
         drop(unused);
         assert!(!path.exists(), "what holds nothing is removed");
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_without_being_read() {
+        for path in ["/dev/zero", "/"] {
+            let error = read(Path::new(path)).unwrap_err().to_string();
+            assert!(error.contains("not a regular file"), "{error}");
+        }
     }
 
     #[test]

@@ -80,8 +80,9 @@ fn killed(private: &mut Private, notes: &Path, commits: u64) -> Findings {
         interrupted: &interrupted,
         watch: &|| None,
     };
+    let open = || open_database(&url, plan.run);
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| run(&plan, Some(&url), &witness, &limits, &mut |_| {}));
+        let running = scope.spawn(|| run(&plan, Some(&open), &witness, &limits, &mut |_| {}));
         let deadline = Instant::now() + Duration::from_secs(100);
         while read_witness(notes).map_or(0, |known| known.writes()) < commits {
             assert!(Instant::now() < deadline && !running.is_finished(), "no commits");
@@ -145,7 +146,12 @@ fn a_lost_row_is_missed_and_a_missing_table_is_an_error() {
     let interrupted = AtomicBool::new(false);
     let limits =
         Limits { duration: None, bytes: Bytes(2 * 30 * 4096), interrupted: &interrupted, watch: &|| None };
-    assert_eq!(run(&plan, Some(&url), &witness, &limits, &mut |_| {}).unwrap().acknowledged, 60);
+    assert_eq!(
+        run(&plan, Some(&|| open_database(&url, plan.run)), &witness, &limits, &mut |_| {})
+            .unwrap()
+            .acknowledged,
+        60
+    );
     let known = read_witness(&notes).unwrap();
     let mut session = open_database(&url, plan.run).unwrap();
     assert_eq!(check_database(&known, session.as_mut()).unwrap().lost, 0);

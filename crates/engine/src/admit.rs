@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iolite_model::Overwrite;
 use iolite_sys::file::{self, Access};
@@ -101,6 +101,8 @@ pub(crate) struct Admitted {
     renewed: Vec<Renewed>,
     /// Which devices with data on them may be overwritten.
     pub(crate) overwriting: Overwriting,
+    /// Files that this program itself has in use: no target.
+    pub(crate) reserved: Vec<PathBuf>,
 }
 
 impl Admitted {
@@ -118,6 +120,7 @@ impl Admitted {
         if access.write {
             self.admit(path, overwrite)?;
         } else {
+            self.is_not_reserved(path)?;
             storage_only(path)?;
         }
         let opened = device::open_existing(path, access, false).map_err(failed)?.file;
@@ -136,6 +139,7 @@ impl Admitted {
     /// It exists, or can't be made.
     pub(crate) fn make(&mut self, path: &Path) -> Result<File, EngineError> {
         let failed = |source| EngineError::File { action: "create", path: path.to_owned(), source };
+        self.is_not_reserved(path)?;
         if let Some(reason) = path.parent().and_then(pseudo::reason_of_directory) {
             return Err(EngineError::Guarded { path: path.to_owned(), reason });
         }
@@ -156,6 +160,23 @@ impl Admitted {
         self.made.insert(identity);
         self.claims.insert(identity, claim);
         Ok(file)
+    }
+
+    /// Makes sure that a target is none of the files that this program itself has in use, by any name.
+    ///
+    /// # Errors
+    /// It is one of them.
+    fn is_not_reserved(&self, path: &Path) -> Result<(), EngineError> {
+        // Not opened: closing a descriptor of a database takes the locks of the whole process with it.
+        let identity = |path: &Path| path.metadata().ok().map(|metadata| identity_of(&metadata));
+        let (found, place) = (identity(path), place_of(path));
+        // What is not there yet may be created by this program at any time.
+        let is_it = |own: &PathBuf| place.as_ref() == Some(own) || found.is_some() && found == identity(own);
+        if self.reserved.iter().any(is_it) {
+            let reason = "it belongs to the results database of this run: name another file".into();
+            return Err(EngineError::Guarded { path: path.to_owned(), reason });
+        }
+        Ok(())
     }
 
     /// Whether this run has created what is described by these.
@@ -190,6 +211,7 @@ impl Admitted {
     pub(crate) fn admit(&mut self, path: &Path, overwrite: Overwrite) -> Result<(), EngineError> {
         let failed = |source| EngineError::File { action: "open", path: path.to_owned(), source };
         let guarded = |reason: String| Err(EngineError::Guarded { path: path.to_owned(), reason });
+        self.is_not_reserved(path)?;
         storage_only(path)?;
         let access = Access { write: true, ..Access::default() };
         // Asked before it is claimed, because a claim fails where it is in use, without a reason.
@@ -223,6 +245,11 @@ impl Admitted {
             && let Some(holder) = holders::opened_by(&looked)
         {
             return guarded(format!("{holder} has it open; end that first"));
+        }
+        if number.is_none()
+            && let Some(server) = holders::server_above(path)
+        {
+            return guarded(format!("it belongs to a database server that runs, {server}; stop that first"));
         }
         drop(looked);
         let claim = self.claim(path, access, number)?;
@@ -272,7 +299,8 @@ impl Admitted {
             return guarded(format!("{holder} has locked it; end that first"));
         }
         if let Some(number) = number
-            && let Some(holder) = holders::devices_opened_by(&device::related(number))
+            && let Some(holder) =
+                holders::devices_opened_by(&device::related(number), device::file_beneath(number))
         {
             return guarded(format!("{holder} has it, or a device of the same data, open; end that first"));
         }
@@ -323,6 +351,12 @@ impl Admitted {
         }
         Ok(())
     }
+}
+
+/// A path without links in its directory, whether something is there or not.
+fn place_of(path: &Path) -> Option<PathBuf> {
+    let directory = path.parent().filter(|directory| *directory != Path::new("")).unwrap_or(Path::new("."));
+    Some(directory.canonicalize().ok()?.join(path.file_name()?))
 }
 
 /// Makes sure that what is at a path is storage, not a setting of the kernel.
@@ -382,6 +416,27 @@ mod tests {
     }
 
     #[test]
+    fn what_the_program_itself_uses_is_no_target_by_any_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("results.db-wal"), dir.path().join("link"));
+        std::fs::write(&path, "commits").unwrap();
+        std::fs::hard_link(&path, &link).unwrap();
+        let missing = dir.path().canonicalize().unwrap().join("missing");
+        let reserved = vec![missing.clone(), path.clone()];
+        let mut admitted = Admitted { reserved, ..Admitted::default() };
+        for path in [&path, &link] {
+            for write in [false, true] {
+                let access = Access { write, ..Access::default() };
+                let error = admitted.open(path, Overwrite::Anything, access).unwrap_err().to_string();
+                assert!(error.contains("results database of this run"), "{error}");
+            }
+            assert!(admitted.check(path, Overwrite::Anything).is_err());
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"commits");
+        assert!(admitted.make(&dir.path().join("missing")).is_err() && !missing.exists());
+    }
+
+    #[test]
     fn another_file_under_an_admitted_name_is_another_file() {
         let dir = tempfile::tempdir().unwrap();
         let (path, precious) = (dir.path().join("file"), dir.path().join("precious"));
@@ -393,6 +448,7 @@ mod tests {
         std::fs::rename(&precious, &path).unwrap();
         let error = admitted.open(&path, Overwrite::Blank, access).unwrap_err().to_string();
         assert!(error.contains("not blank"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"precious");
     }
 
     #[test]

@@ -106,6 +106,11 @@ impl Scratch {
         self.admitted.overwriting = overwriting;
     }
 
+    /// Keeps tasks from files that this program itself has in use: they are refused as targets, also for reading.
+    pub fn reserve(&mut self, files: Vec<PathBuf>) {
+        self.admitted.reserved = files;
+    }
+
     /// Opens an existing target to be overwritten as a whole, having made sure that it may be: not in use, and allowed to be
     /// overwritten where it holds data.
     ///
@@ -443,7 +448,8 @@ mod tests {
             [("dead", 1, false), ("mixed", 1, true)]
         );
         assert!(!dead.path().exists() && live.path().exists() && foreign.join("data").exists());
-        assert!(mixed.path().join("precious").exists());
+        assert_eq!(fs::read(mixed.path().join("precious")).unwrap(), b"x");
+        assert_eq!(fs::read(foreign.join("data")).unwrap(), b"x");
         std::mem::forget(dead);
     }
 

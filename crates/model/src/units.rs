@@ -235,7 +235,7 @@ impl fmt::Display for Quantile {
 impl FromStr for Nanos {
     type Err = UnitError;
 
-    /// A number with `ns`, `us`/`µs`, `ms`, `s`, `m`/`min` or `h`; only 0 needs no unit.
+    /// A number with `ns`, `us`/`µs`, `ms`, `s`, `m`/`min`, `h` or `d`; only 0 needs no unit.
     fn from_str(text: &str) -> Result<Nanos, UnitError> {
         let error = || UnitError::Unreadable { text: text.into(), what: "duration", example: "5ms or 90s" };
         let (number, unit) = split(text).ok_or_else(error)?;
@@ -248,6 +248,7 @@ impl FromStr for Nanos {
             "" => return Err(UnitError::no_unit(text, [format!("{number}s"), format!("{number}ms")])),
             "m" | "min" => 60e9,
             "h" => 3600e9,
+            "d" => 86_400e9,
             _ => return Err(error()),
         };
         scaled(number, factor).map(Nanos).ok_or_else(error)
@@ -331,7 +332,13 @@ mod tests {
 
     #[test]
     fn durations_read_as_people_write_them() {
-        for (text, nanos) in [("5ms", 5_000_000), ("90s", 90_000_000_000), ("0", 0), ("1.5 us", 1_500)] {
+        for (text, nanos) in [
+            ("5ms", 5_000_000),
+            ("90s", 90_000_000_000),
+            ("0", 0),
+            ("1.5 us", 1_500),
+            ("2d", 172_800_000_000_000),
+        ] {
             assert_eq!(text.parse::<Nanos>(), Ok(Nanos(nanos)), "{text}");
         }
         for text in ["", "ms", "-5ms", "5 parsecs", "1e400", "NaN", "inf", "99999999999999h"] {

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use iolite_model::{Device, Storage};
+use iolite_model::{Device, ErrorCause, ErrorOrigin, Storage};
 use iolite_sys::nvme;
 
 use crate::sysfs::Sysfs;
@@ -46,18 +46,13 @@ enum Setting {
 #[derive(Debug, thiserror::Error)]
 pub enum WriteCacheError {
     /// No drive of its own is there.
-    #[error(
-        "the write cache of {device} cannot be switched: only SCSI, SATA, NVMe and virtio drives have a setting for it (`queue/write_cache` \
-         is only the kernel's view of it); set it where the device comes from"
-    )]
+    #[error("the write cache of {device} cannot be switched: {}", ErrorCause::WriteCacheFixed)]
     None {
         /// What was asked about.
         device: String,
     },
     /// Its drive holds more than what is tested.
-    #[error(
-        "the write cache of {device} is also that of {others}: specify --write-cache on or off to switch it nevertheless"
-    )]
+    #[error("the write cache of {device} is also that of {others}: {}", ErrorCause::WriteCacheShared)]
     Shared {
         /// The drive.
         device: String,
@@ -66,7 +61,8 @@ pub enum WriteCacheError {
     },
     /// The drive or the kernel refuses.
     #[error(
-        "cannot read or switch the write cache of {device} ({source}): this requires root and a drive that allows it"
+        "cannot read or switch the write cache of {device}: {source}: {}",
+        ErrorCause::of(.source, ErrorOrigin::Setting).unwrap_or(ErrorCause::WriteCacheRefused)
     )]
     Refused {
         /// The device.
@@ -326,6 +322,7 @@ mod tests {
         let (fake, storage) = disk("write sideways");
         let error = WriteCache::within(&fake.sysfs(), &storage).unwrap_err().to_string();
         assert!(error.contains("is `write sideways`"), "{error}");
+        produced(ErrorCause::WriteCacheRefused, &error);
     }
 
     #[test]
@@ -333,7 +330,8 @@ mod tests {
         let (fake, storage) = disk("write back");
         let mut setting = WriteCache::within(&fake.sysfs(), &storage).unwrap();
         let error = setting.switch(false, false).unwrap_err().to_string();
-        assert!(error.contains("not only of sda1") && error.contains("--write-cache on or off"), "{error}");
+        assert!(error.contains("not only of sda1"), "{error}");
+        produced(ErrorCause::WriteCacheShared, &error);
         assert_eq!(cache(&fake), "write back");
         // It is as asked for.
         setting.switch(true, false).unwrap();
@@ -377,6 +375,11 @@ mod tests {
         let devices = chain(&fake.sysfs(), &[(7, 0)], &|_: &Path| Vec::new());
         let storage = Storage { devices, ..Storage::default() };
         let error = WriteCache::within(&fake.sysfs(), &storage).unwrap_err().to_string();
-        assert!(error.contains("only the kernel's view"), "{error}");
+        produced(ErrorCause::WriteCacheFixed, &error);
+    }
+
+    /// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
+    fn produced(cause: ErrorCause, text: &str) {
+        assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
     }
 }

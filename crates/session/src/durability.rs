@@ -8,15 +8,52 @@ use std::time::Duration;
 
 use iolite_db::DatabaseUrl;
 use iolite_durability::check::{check, check_database, remove};
-use iolite_durability::{Acknowledged, Commits, Limits, Witness, open_database};
-use iolite_model::acknowledged::Plan;
+use iolite_durability::{Acknowledged, Commits, Identity, Limits, Witness, open_database};
+use iolite_model::acknowledged::{Plan, RunKey};
 use iolite_model::{Bytes, Concluded, Filesystem, Storage};
+use iolite_oltp::ran::GtmCommits;
 use iolite_suites::{DurabilityCheck, DurabilityStep, SingleStep};
 
 use crate::database::DatabaseWrites;
 use crate::drive::Environment;
 use crate::error::Error;
 use crate::session::Session;
+
+/// What opens connections for the commits of a run.
+type Opener = Box<dyn Fn() -> iolite_durability::Result<Box<dyn Commits>> + Sync>;
+
+fn opener(url: &DatabaseUrl, run: RunKey) -> iolite_durability::Result<Opener> {
+    if let DatabaseUrl::Gtm(directory) = url {
+        // Part of it distinguishes runs, and leaves enough of the length of a key.
+        let key = String::from(run).chars().take(8).collect();
+        let database = GtmCommits::new(directory.clone(), key)?;
+        return Ok(Box::new(move || Ok(Box::new(Nodes(database.another())))));
+    }
+    let url = url.clone();
+    Ok(Box::new(move || open_database(&url, run)))
+}
+
+/// Commits of GT.M, each a node.
+struct Nodes(GtmCommits);
+
+impl Commits for Nodes {
+    fn create(&mut self) -> iolite_durability::Result<()> {
+        Ok(self.0.create()?)
+    }
+
+    fn commit(&mut self, identity: Identity) -> iolite_durability::Result<()> {
+        Ok(self.0.commit(identity.worker, identity.number)?)
+    }
+
+    fn present(&mut self) -> iolite_durability::Result<Vec<Identity>> {
+        let present = self.0.present()?.into_iter();
+        Ok(present.map(|(worker, number)| Identity { worker, number }).collect())
+    }
+
+    fn remove(&mut self) -> iolite_durability::Result<()> {
+        Ok(self.0.remove()?)
+    }
+}
 
 /// A run of acknowledged writes, in a directory or a database.
 pub struct AcknowledgedRun {
@@ -44,8 +81,9 @@ impl Environment<SingleStep<()>> for AcknowledgedRun {
         let limits = Limits { duration, bytes, interrupted, watch: &watch };
         let events = session.events();
         let mut progress = |count: u64| events.message(&format!("{count} acknowledged"));
+        let open = self.url.as_ref().map(|url| opener(url, self.plan.run)).transpose()?;
         let totals =
-            iolite_durability::run(&self.plan, self.url.as_ref(), &self.witness, &limits, &mut progress)?;
+            iolite_durability::run(&self.plan, open.as_deref(), &self.witness, &limits, &mut progress)?;
         session.conclude(Concluded::of(&totals));
         Ok(())
     }
@@ -63,7 +101,7 @@ impl WitnessedRun {
     /// # Errors
     /// The database can't be asked.
     pub fn open(known: Acknowledged, url: Option<&DatabaseUrl>) -> iolite_durability::Result<WitnessedRun> {
-        let commits = url.map(|url| open_database(url, known.plan.run)).transpose()?;
+        let commits = url.map(|url| opener(url, known.plan.run)?()).transpose()?;
         Ok(WitnessedRun { known, commits })
     }
 

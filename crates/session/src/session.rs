@@ -58,11 +58,14 @@ impl<'a> Session<'a> {
         control: &'a Control,
     ) -> Result<Session<'a>> {
         iolite_sys::file::raise_open_files();
-        let scratch = match setup.directory {
+        let mut scratch = match setup.directory {
             Some(directory) => Scratch::create(directory, &info.id)?,
             // The measured loop itself is measured on nothing.
             None => Scratch::on_demand(&std::env::temp_dir(), &info.id),
         };
+        if let Ok(results) = &setup.results {
+            scratch.reserve(iolite_store::files_of(results));
+        }
         let mut events = Events::start(&info, &setup.results, setup.view, control);
         let counters = LeafCounters::new(&info.storage);
         if let Some(device) = iolite_observe::volatile(&info.storage) {

@@ -30,7 +30,7 @@ mod views;
 
 pub use error::Error;
 pub use phases::DatabasePhase;
-pub use place::{default_path, default_path_from};
+pub use place::{default_path, default_path_from, files_of};
 pub use process::Measuring;
 pub use selection::Marks;
 pub use store::{RunSummary, Store};

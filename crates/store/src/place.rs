@@ -26,9 +26,42 @@ pub fn default_path_from(data_home: Option<&OsStr>, home: Option<&OsStr>) -> Res
     Ok(data.ok_or(Error::NoHome)?.join(Path::new("iolite/results.db")))
 }
 
+/// All files of the database at a path, whether they are there or not: SQLite keeps its log (`-wal`), the log's index (`-shm`) and a
+/// journal (`-journal`) beside the file itself, which a link leads to.
+pub fn files_of(path: &Path) -> Vec<PathBuf> {
+    let itself = path.canonicalize().or_else(|_| {
+        // Not there yet: a name in its directory.
+        let directory =
+            path.parent().filter(|directory| *directory != Path::new("")).unwrap_or(Path::new("."));
+        Ok::<_, std::io::Error>(directory.canonicalize()?.join(path.file_name().unwrap_or_default()))
+    });
+    let itself = itself.unwrap_or_else(|_| path.to_owned());
+    let beside = ["-wal", "-shm", "-journal"].map(|end| {
+        let mut name = itself.clone().into_os_string();
+        name.push(end);
+        PathBuf::from(name)
+    });
+    [itself].into_iter().chain(beside).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_of_a_database_are_beside_it_wherever_a_link_leads() {
+        let directory = tempfile::tempdir().unwrap();
+        let real = directory.path().canonicalize().unwrap().join("results.db");
+        std::fs::write(&real, "").unwrap();
+        let link = directory.path().join("link.db");
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let files = files_of(&link);
+        assert_eq!(files[0], real);
+        assert_eq!(files[1], real.with_file_name("results.db-wal"));
+        let (here, below) = (directory.path().canonicalize().unwrap(), directory.path().join("new.db"));
+        assert_eq!(files_of(&below)[1], here.join("new.db-wal"));
+        assert_eq!(files_of(Path::new("/nowhere/a.db"))[2], Path::new("/nowhere/a.db-shm"));
+    }
 
     fn path(data_home: Option<&str>, home: Option<&str>) -> Option<String> {
         let path = default_path_from(data_home.map(OsStr::new), home.map(OsStr::new)).ok()?;

@@ -56,4 +56,4 @@ pub use study::{
     StudyPreparation, StudyProcedure, StudyStep, Subject,
 };
 pub use sweep::{Sweep, SweepError, SweepOptions};
-pub use user_sweep::{UserSweep, UserSweepError};
+pub use user_sweep::{UserSweep, UserSweepError, default_users};

@@ -2,7 +2,7 @@
 
 use iolite_model::{
     Concluded, Ending, Fitness, Nanos, OpKind, Quantile, Reason, ReasonUnit, Statistic, Task, TprocCCounted,
-    TprocCTask, Verdict,
+    TprocCTask, Verdict, Warning,
 };
 use iolite_results::Run;
 use iolite_stats::{Estimate, Knee, KneeFound, LoadPoint, PhaseResult, TprocCRates, still_growing};
@@ -31,6 +31,19 @@ pub enum UserSweepError {
         "the numbers of virtual users must be ascending and above 0: specify, for example, --users 1,2,4,8,16"
     )]
     Users,
+}
+
+/// Numbers of users, unless others are asked for.
+const USERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
+
+/// The numbers of users that a sweep runs unless others are asked for, as far as the server has that many `sessions` left, with a
+/// warning where these are not all. `None`: it has no limit.
+pub fn default_users(sessions: Option<u32>) -> (Vec<u32>, Option<Warning>) {
+    let sessions = sessions.unwrap_or(u32::MAX);
+    let users: Vec<u32> = USERS.into_iter().filter(|users| *users == 1 || *users <= sessions).collect();
+    let jobs = users.last().copied().unwrap_or(1);
+    let warning = (users.len() < USERS.len()).then_some(Warning::FewSessions { sessions, jobs });
+    (users, warning)
 }
 
 /// A sweep over the number of virtual users.
@@ -193,13 +206,22 @@ fn point(run: &Run, phase: &PhaseResult) -> Option<LoadPoint> {
 mod tests {
     use iolite_model::{
         Bytes, Cache, ErrorClass, ErrorTally, Event, GeneratorUse, OpClass, Outstanding, PhaseEnd, PhaseInfo,
-        RunInfo, Sink, Stop, TprocCCounts, Warning,
+        RunInfo, Sink, Stop, TprocCCounts,
     };
     use iolite_stats::{Collector, Completion, Timetable, recorder};
 
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn no_more_users_than_the_server_takes_sessions() {
+        assert_eq!(default_users(None), (vec![1, 2, 4, 8, 16, 32, 64], None));
+        assert_eq!(default_users(Some(64)).1, None);
+        let warning = |sessions, jobs| Some(Warning::FewSessions { sessions, jobs });
+        assert_eq!(default_users(Some(9)), (vec![1, 2, 4, 8], warning(9, 8)));
+        assert_eq!(default_users(Some(0)), (vec![1], warning(0, 1)));
+    }
 
     fn task() -> TprocCTask {
         TprocCTask {

@@ -1,5 +1,8 @@
 //! The clock of every measurement: the processor's time stamp counter where it can be trusted, else CLOCK_MONOTONIC.
 
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use rustix::time::{ClockId, clock_gettime};
 
 /// How long the time stamp counter is compared with CLOCK_MONOTONIC: long enough for an error of a few parts per
@@ -15,12 +18,17 @@ pub struct Clock {
 
 #[derive(Debug, Clone, Copy)]
 enum Source {
-    /// `(counter - origin) * scale / 2^32` nanoseconds.
+    /// `(counter - origin) * scale / 2^32` nanoseconds; `monotonic` is CLOCK_MONOTONIC at the origin.
     #[cfg(target_arch = "x86_64")]
-    Tsc { origin: u64, scale: u64 },
+    Tsc { origin: u64, scale: u64, monotonic: u64 },
     /// CLOCK_MONOTONIC minus the origin.
     Monotonic { origin: u64 },
 }
+
+/// Whether the counter has begun anew while this program runs, as that of many processors does when the host is suspended: it can't be
+/// trusted any more then, however far it has come since.
+#[cfg(target_arch = "x86_64")]
+static BEGAN_ANEW: AtomicBool = AtomicBool::new(false);
 
 /// Cost and resolution of reading a clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,17 +84,22 @@ impl Clock {
         let nanos = u128::from(last_time - first_time);
         let ticks = u128::from(last.wrapping_sub(origin)).max(1);
         let scale = u64::try_from((nanos << 32) / ticks).unwrap_or(0);
-        if scale == 0 { Clock::monotonic() } else { Clock { source: Source::Tsc { origin, scale } } }
+        let counter = Source::Tsc { origin, scale, monotonic: first_time };
+        if scale == 0 { Clock::monotonic() } else { Clock { source: counter } }
     }
 
-    /// Nanoseconds since the clock was made.
+    /// Nanoseconds since the clock was made. A time in which the host was suspended counts only as far as the clock goes on meanwhile:
+    /// CLOCK_MONOTONIC does not, and a counter may.
     #[inline(always)]
     pub fn now(&self) -> u64 {
         match self.source {
             #[cfg(target_arch = "x86_64")]
-            Source::Tsc { origin, scale } => {
-                ((u128::from(tsc().saturating_sub(origin)) * u128::from(scale)) >> 32) as u64
-            }
+            Source::Tsc { origin, scale, monotonic } => match tsc().checked_sub(origin) {
+                Some(ticks) if !BEGAN_ANEW.load(Ordering::Relaxed) => {
+                    ((u128::from(ticks) * u128::from(scale)) >> 32) as u64
+                }
+                _ => instead_of_counter(monotonic),
+            },
             Source::Monotonic { origin } => monotonic().saturating_sub(origin),
         }
     }
@@ -109,7 +122,7 @@ impl Clock {
         let tries = (0..9).map(|_| {
             let before = self.now();
             let theirs = monotonic();
-            (self.now() - before, before, theirs)
+            (self.now().saturating_sub(before), before, theirs)
         });
         tries.min().map_or((0, 0), |(width, before, theirs)| (before + width / 2, theirs))
     }
@@ -148,6 +161,15 @@ fn monotonic() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// The time since an instant of CLOCK_MONOTONIC, once the counter has begun anew.
+#[cfg(target_arch = "x86_64")]
+#[cold]
+#[inline(never)]
+fn instead_of_counter(since: u64) -> u64 {
+    BEGAN_ANEW.store(true, Ordering::Relaxed);
+    monotonic().saturating_sub(since)
+}
+
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn tsc() -> u64 {
@@ -177,10 +199,18 @@ fn kernel_trusts_tsc() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
     use std::time::Duration;
+
+    /// Held by each test that reads the counter: one of them lets it begin anew.
+    fn counter() -> MutexGuard<'static, ()> {
+        static COUNTER: Mutex<()> = Mutex::new(());
+        COUNTER.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     #[test]
     fn the_clock_agrees_with_the_systems() {
+        let _counter = counter();
         let clock = Clock::best();
         // Each reading of the system's clock lies between two of ours, however long the thread is preempted.
         let reading = || (clock.now(), monotonic(), clock.now());
@@ -208,6 +238,7 @@ mod tests {
 
     #[test]
     fn instants_go_from_clock_to_clock_and_back() {
+        let _counter = counter();
         for clock in [Clock::best(), Clock::monotonic()] {
             let now = clock.now();
             let there_and_back = clock.at_monotonic(clock.monotonic_at(now));
@@ -216,8 +247,31 @@ mod tests {
         }
     }
 
+    /// As after a suspension: the counter is behind where it was when the clock was made, and no reading of it may be used any more.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_counter_that_began_anew_is_replaced_by_the_systems_clock() {
+        let _counter = counter();
+        let began = monotonic() - 5_000_000_000;
+        let at = |origin| Clock { source: Source::Tsc { origin, scale: 1 << 32, monotonic: began } };
+        for clock in [at(tsc() + (1 << 50)), at(0)] {
+            let (before, now, after) = (monotonic(), clock.now(), monotonic());
+            assert!((before - began..=after - began).contains(&now), "{now}");
+            let later = clock.now();
+            assert!(later >= now && later <= monotonic() - began, "{later} after {now}");
+        }
+        // A clock made before goes on, as any made afterwards.
+        let clock = Clock::best();
+        let first = (monotonic(), clock.now());
+        std::thread::sleep(Duration::from_millis(5));
+        let last = (clock.now(), monotonic());
+        BEGAN_ANEW.store(false, Ordering::Relaxed);
+        assert!(last.0 - first.1 >= 5_000_000 && last.0 - first.1 <= last.1 - first.0);
+    }
+
     #[test]
     fn the_clock_never_goes_back() {
+        let _counter = counter();
         for clock in [Clock::best(), Clock::monotonic()] {
             let mut last = clock.now();
             for _ in 0..100_000 {

@@ -16,7 +16,7 @@ use rustix::ioctl::{self, Getter};
 use crate::file::Access;
 use crate::holders::{Backing, loops_over};
 
-pub use related::{partition_contents, related};
+pub use related::{file_beneath, partition_contents, related};
 
 /// `BLKGETSIZE64` of linux/fs.h: defined with a size_t, but a u64 is what is written.
 const BLKGETSIZE64: ioctl::Opcode = ioctl::opcode::read::<usize>(0x12, 114);

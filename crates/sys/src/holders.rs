@@ -115,11 +115,39 @@ pub fn opened_by(file: &File) -> Option<String> {
     open_elsewhere(file, true).or_else(|| (written && !is_written_here(file)).then(unseen))
 }
 
-/// Which other process has one of these block devices open for writing; `None` where none is seen.
-pub fn devices_opened_by(numbers: &[(u32, u32)]) -> Option<String> {
-    let devices: Vec<Backing> =
-        numbers.iter().map(|&(major, minor)| Backing::Device(rustix::fs::makedev(major, minor))).collect();
-    others().find(|pid| holds(*pid, &devices, true)).map(named)
+/// Which other process has one of these block devices open for writing, or the file (by device and inode) that they rest on; `None`
+/// where none is seen.
+pub fn devices_opened_by(numbers: &[(u32, u32)], beneath: Option<(u64, u64)>) -> Option<String> {
+    let device = |&(major, minor)| Backing::Device(rustix::fs::makedev(major, minor));
+    let file = beneath.map(|(device, inode)| Backing::File(device, inode));
+    let data: Vec<Backing> = numbers.iter().map(device).chain(file).collect();
+    others().find(|pid| holds(*pid, &data, true) || data.iter().any(|data| maps(*pid, *data))).map(named)
+}
+
+/// The server of PostgreSQL, MariaDB or MySQL that runs in a directory above a file: it opens its files only when it needs them, so
+/// that nobody may have this one open just now.
+pub fn server_above(path: &Path) -> Option<String> {
+    let path = fs::canonicalize(path).ok()?;
+    path.ancestors().skip(1).find_map(|directory| postgres_in(directory).or_else(|| innodb_in(directory)))
+}
+
+/// The process that PostgreSQL's own file names, which works in that directory.
+fn postgres_in(directory: &Path) -> Option<String> {
+    let text = fs::read_to_string(directory.join("postmaster.pid")).ok()?;
+    let process: u32 = text.lines().next()?.trim().parse().ok()?;
+    let works_there = match fs::read_link(format!("/proc/{process}/cwd")) {
+        Ok(at) => at == directory,
+        // Another user's: its name has to do.
+        Err(_) => {
+            fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "postgres")
+        }
+    };
+    works_there.then(|| named(process))
+}
+
+/// The process that has InnoDB's system tablespace open, as a server has from its start to its end.
+fn innodb_in(directory: &Path) -> Option<String> {
+    opened_by(&File::open(directory.join("ibdata1")).ok()?)
 }
 
 fn unseen() -> String {
@@ -164,8 +192,21 @@ fn holds(pid: u32, what: &[Backing], writing: bool) -> bool {
 }
 
 fn open_elsewhere(file: &File, writing: bool) -> Option<String> {
-    let what = [backing_of(&file.metadata().ok()?)];
-    others().find(|pid| holds(*pid, &what, writing)).map(named)
+    let what = backing_of(&file.metadata().ok()?);
+    others().find(|pid| holds(*pid, &[what], writing) || writing && maps(*pid, what)).map(named)
+}
+
+/// Whether a process writes to a regular file that it has mapped, also without a descriptor. Columns as in proc_pid_maps(5).
+fn maps(pid: u32, what: Backing) -> bool {
+    let Backing::File(device, inode) = what else { return false };
+    let device = format!("{:02x}:{:02x}", rustix::fs::major(device), rustix::fs::minor(device));
+    let inode = inode.to_string();
+    let text = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().any(|line| {
+        let columns: Vec<&str> = line.split_whitespace().take(5).collect();
+        let [_, permissions, _, number, node] = columns[..] else { return false };
+        permissions.contains('w') && permissions.ends_with('s') && number == device && node == inode
+    })
 }
 
 /// Whether this process itself has the file open for writing.
@@ -205,6 +246,56 @@ mod tests {
         assert!(writer.as_ref().is_some_and(|writer| writer.contains(&process)), "{writer:?}");
         let (reader, _) = held_as(File::open(&path).unwrap());
         assert_eq!(reader, None, "who only reads is no obstacle");
+    }
+
+    #[test]
+    fn a_server_is_above_its_files_while_it_works_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().canonicalize().unwrap();
+        fs::create_dir(real.join("base")).unwrap();
+        let (file, beside) = (real.join("base/1"), real.join("postmaster.pid"));
+        fs::write(&file, "x").unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").current_dir(&real).spawn().unwrap();
+        let working = child.id();
+        for (text, found) in [
+            (format!("{working}\n{}\n", real.display()), Some(format!("sleep (process {working})"))),
+            // A file that a crash has left, whose number is another program's by now.
+            (format!("{}\n", std::process::id()), None),
+            ("4294967294\n".to_owned(), None),
+            ("-1\n".to_owned(), None),
+            (String::new(), None),
+        ] {
+            fs::write(&beside, &text).unwrap();
+            assert_eq!(server_above(&file), found, "{text}");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn another_process_that_has_it_mapped_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, [0; 4096]).unwrap();
+        // Python's own module would keep a descriptor.
+        let script = "import ctypes, os, sys; fd = os.open(sys.argv[1], os.O_RDWR); \
+                      ctypes.CDLL(None).mmap(None, ctypes.c_size_t(4096), 3, 1, fd, ctypes.c_long(0)); os.close(fd); \
+                      print('ready', flush=True); sys.stdin.read()";
+        let mut command = std::process::Command::new("python3");
+        command.args(["-c", script]).arg(&path);
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let Ok(mut child) = command.spawn() else { return println!("skipped: no python3") };
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut io::BufReader::new(child.stdout.take().unwrap()), &mut line)
+            .unwrap();
+        let found = opened_by(&File::open(&path).unwrap());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(line, "ready\n");
+        assert!(
+            found.as_ref().is_some_and(|found| found.contains(&format!("process {}", child.id()))),
+            "{found:?}"
+        );
     }
 
     /// A mapping counts as a writer, and nobody has a descriptor for it that could be seen.

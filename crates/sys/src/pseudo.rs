@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 /// Types of statfs(2) (linux/magic.h) and their names.
@@ -66,9 +66,51 @@ pub fn reason_of_directory(path: &Path) -> Option<String> {
     File::open(path).ok().and_then(|directory| reason(&directory).ok().flatten())
 }
 
+/// Why output (a page, a picture, an export) should not be written to a path that a user has named: it is a block device, whose
+/// contents would be lost, or a setting of the kernel. `None` for a regular file, what does not exist yet, pipes and terminals.
+pub fn reason_against_output(path: &Path) -> Option<String> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.file_type().is_block_device() => {
+            Some("it is a block device, whose contents would be overwritten".to_owned())
+        }
+        // Not opened: a file of the kernel's may be one that can only be written to.
+        Ok(found) if found.is_file() => {
+            crate::device::look_at(path).and_then(|file| reason(&file)).ok().flatten()
+        }
+        Ok(_) => None,
+        Err(_) => path.parent().and_then(reason_of_directory),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn output_goes_to_files_pipes_and_terminals_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "before").unwrap();
+        let (reader, _writer) = std::io::pipe().unwrap();
+        let pipe = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        for path in
+            [file.as_path(), &dir.path().join("new"), dir.path(), Path::new("/dev/null"), Path::new(&pipe)]
+        {
+            assert_eq!(reason_against_output(path), None, "{}", path.display());
+        }
+        for (path, why) in [
+            ("/proc/sys/kernel/hostname", "settings of the kernel"),
+            ("/sys/kernel/nothing-of-that-name", "settings of the kernel"),
+            ("/dev/nothing-of-that-name", "check the name"),
+        ] {
+            assert!(
+                reason_against_output(Path::new(path)).is_some_and(|found| found.contains(why)),
+                "{path}"
+            );
+        }
+        let Some(device) = crate::testing::LoopDevice::new(1 << 20) else { return };
+        assert!(reason_against_output(device.path()).is_some_and(|why| why.contains("block device")));
+    }
 
     #[test]
     fn settings_of_the_kernel_are_known() {

@@ -39,6 +39,10 @@ impl Options {
     pub(super) fn from_args(args: CheckArgs) -> anyhow::Result<Options> {
         let profile = profiles::load(&args.profile)?;
         let directory = setup::directory(&args.directory)?;
+        if let Some(reason) = iolite_sys::pseudo::reason_of_directory(&directory) {
+            let message = format!("{} cannot be checked: {reason}", directory.display());
+            return Err(UsageError::new(message).into());
+        }
         let storage = iolite_observe::storage(&directory)?;
         // A file system without a size (ramfs) does not report free space either.
         let sized = storage.filesystem.size.0 > 0;

@@ -7,6 +7,7 @@ use std::path::Path;
 use iolite_fio::language::HostContext;
 use iolite_fio::language::job_file::LARGEST_FILE;
 use iolite_fio::language::thread::Clock;
+use iolite_model::{ErrorCause, ErrorOrigin};
 
 use crate::exit::UsageError;
 
@@ -47,7 +48,10 @@ pub(crate) fn read_clock(clock: &mut Clock) -> Result<(), UsageError> {
 /// It can't be read.
 pub(crate) fn read(name: &str) -> Result<Vec<u8>, UsageError> {
     let read = if name == "-" { up_to_limit(io::stdin()) } else { read_file(Path::new(name)) };
-    read.map_err(|error| UsageError::new(format!("cannot read the job file {name}: {error}; check the path")))
+    read.map_err(|error| {
+        let advice = ErrorCause::advice(&error, ErrorOrigin::Path(Path::new(name)));
+        UsageError::new(format!("cannot read the job file {name}: {error}{advice}"))
+    })
 }
 
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {

@@ -25,10 +25,11 @@ enum To {
 }
 
 impl Outputs {
-    /// Opens the output file, if there is one: what was there before is replaced, as in fio.
+    /// Opens the output file, if there is one: what was there before is replaced, as in fio, unless it is a block device or a
+    /// setting of the kernel.
     ///
     /// # Errors
-    /// It can't be written to.
+    /// It may not, or can't be written to.
     pub(super) fn open(
         invocation: &Invocation,
         threads: &[Thread],
@@ -37,6 +38,7 @@ impl Outputs {
         let to = match &invocation.output {
             None => To::Standard,
             Some(path) => {
+                crate::output::is_for_output(path)?;
                 let opened = OpenOptions::new().write(true).create(true).truncate(true).open(path);
                 let file =
                     opened.with_context(|| format!("cannot write to the output file {}", path.display()))?;

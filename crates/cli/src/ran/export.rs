@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use iolite_model::{ErrorCause, ErrorOrigin};
 use iolite_report::ran::{ExportFormat, Listed, export};
 use jiff::Timestamp;
 
@@ -108,14 +109,7 @@ fn create(target: &Path, tool: Tool, format: Format) -> anyhow::Result<(PathBuf,
 }
 
 fn refused(path: &Path, error: &io::Error) -> anyhow::Error {
-    let advice = match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            ": exports do not overwrite files; specify another file, or remove it"
-        }
-        io::ErrorKind::NotFound => ": no such directory; create it, or specify another one",
-        io::ErrorKind::PermissionDenied => ": no write permission; specify another location",
-        _ => "",
-    };
+    let advice = ErrorCause::advice(error, ErrorOrigin::Path(path));
     UsageError::new(format!("cannot export to {}: {error}{advice}", path.display())).into()
 }
 

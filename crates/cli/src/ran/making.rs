@@ -122,7 +122,7 @@ fn setup_in(tool: Tool, args: &SetupArgs, control: &Control) -> anyhow::Result<E
         skipped: !args.binary_log,
         ..CopiedWrites::of("the rows of the blocks", Some(args.size))
     };
-    show_copies(database.instance().as_ref(), &rows, args.quiet).map_err(refused)?;
+    show_copies(database.instance().as_ref(), &rows).map_err(refused)?;
     let mut begun = false;
     let made = long(control, args.quiet, "blocks", ProgressUnit::Bytes, |progress| {
         database.create_blocks(&blocks, &mut |done, total| {
@@ -236,7 +236,7 @@ impl Globals {
         let data = Bytes(database.global_size(self.subscripts).0.saturating_mul(self.count.into()));
         plan(url, database, writes, data, quiet)?;
         let rows = CopiedWrites::of("the globals", Some(data));
-        show_copies(database.instance().as_ref(), &rows, quiet).map_err(refused)
+        show_copies(database.instance().as_ref(), &rows).map_err(refused)
     }
 }
 

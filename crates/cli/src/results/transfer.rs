@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
-use iolite_model::RunId;
+use iolite_model::{Nanos, RunId};
 use iolite_report::export::csv;
 use iolite_report::intervals::parquet;
 use iolite_report::{Format, show};
@@ -12,9 +12,6 @@ use iolite_store::{Answer, RunSummary, Store};
 
 use crate::exit::{UsageError, refuse};
 use crate::output;
-
-/// Seconds of a day.
-const DAY: u64 = 86_400;
 
 /// `iolite results export` as typed.
 #[derive(Debug, Args)]
@@ -47,9 +44,9 @@ enum Form {
 /// `iolite results gc` as typed.
 #[derive(Debug, Args)]
 pub(super) struct GcArgs {
-    /// Delete runs that started more than DAYS days ago
-    #[arg(long, value_name = "DAYS")]
-    older_than: Option<u64>,
+    /// Delete runs that started longer ago than this, for example 90d
+    #[arg(long, value_name = "TIME")]
+    older_than: Option<Nanos>,
 
     /// Keep only the latest N of the runs that have neither tag nor note
     #[arg(long, value_name = "N")]
@@ -75,6 +72,7 @@ pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
         if args.output.exists() {
             refuse!("{} already exists: specify a new file, or import into it", args.output.display());
         }
+        output::is_for_output(&args.output)?;
         store.copy_to(&args.output, &runs)?;
         return Ok(());
     }
@@ -104,18 +102,15 @@ pub(super) fn export(store: &Store, args: &ExportArgs) -> anyhow::Result<()> {
 /// # Errors
 /// The database can't be written to.
 pub(super) fn gc(store: &mut Store, args: &GcArgs) -> anyhow::Result<()> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = Nanos::from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
     let mut unmarked: Vec<RunSummary> = Vec::new();
     for run in store.runs()?.into_iter().filter(|run| run.ending.is_some()) {
         if store.tags(&run.id)?.is_empty() && store.notes(&run.id)?.is_empty() {
             unmarked.push(run);
         }
     }
-    let is_old = |run: &RunSummary| {
-        args.older_than.is_some_and(|days| {
-            run.started_unix.0 / 1_000_000_000 < now.saturating_sub(days.saturating_mul(DAY))
-        })
-    };
+    let is_old =
+        |run: &RunSummary| args.older_than.is_some_and(|age| run.started_unix < now.saturating_sub(age));
     let beyond = |place: usize| args.keep.is_some_and(|keep| place >= keep);
     let unneeded = unmarked.iter().enumerate().filter(|(place, run)| is_old(run) || beyond(*place));
     let unneeded: Vec<RunId> = unneeded.map(|(_, run)| run.id.clone()).collect();

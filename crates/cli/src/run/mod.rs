@@ -6,7 +6,7 @@ mod latency;
 use std::path::Path;
 
 use iolite_engine::Control;
-use iolite_model::{Concluded, Job, JobTask, Task};
+use iolite_model::{Concluded, ErrorCause, ErrorOrigin, Job, JobTask, Task};
 use iolite_results::RunRequest;
 use iolite_session::{Bare, Session};
 use iolite_suites::JobList;
@@ -53,7 +53,8 @@ pub(crate) fn begin<'a>(
     let directory = setup::directory(directory)?;
     for target in job::existing(job) {
         if let Err(error) = std::fs::metadata(target) {
-            refuse!("cannot examine the target {}: {error}; check the path", target.display());
+            let advice = ErrorCause::advice(&error, ErrorOrigin::Path(target));
+            refuse!("cannot examine the target {}: {error}{advice}", target.display());
         }
     }
     // A job without files of its own needs no place that can be written to.

@@ -96,9 +96,9 @@ pub(crate) struct ReadAheadArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
 
-    /// Settings to try, in KiB
-    #[arg(long, value_name = "KIB,...", value_delimiter = ',', default_values_t = iolite_suites::DEFAULT_READ_AHEAD, value_parser = clap::value_parser!(u64).range(..=1_048_576))]
-    pub(crate) values: Vec<u64>,
+    /// Settings to try, at most 1GiB [default: 0 and powers of 2 from 16KiB to 4MiB]
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = read_ahead)]
+    pub(crate) values: Vec<Bytes>,
 
     /// Size of each read
     #[arg(long, value_name = "SIZE", default_value = "8KiB")]
@@ -153,6 +153,14 @@ impl BlockSizeArgs {
     pub(crate) fn order(&self) -> Order {
         if self.sequential { Order::Sequential } else { Order::Random }
     }
+}
+
+fn read_ahead(text: &str) -> anyhow::Result<Bytes> {
+    let size = text.parse::<Bytes>()?;
+    if size > Bytes::GIB || !size.0.is_multiple_of(Bytes::KIB.0) {
+        bail!("specify a size of whole KiB, at most 1GiB: the kernel sets read-ahead in KiB");
+    }
+    Ok(size)
 }
 
 fn window(text: &str) -> anyhow::Result<Nanos> {

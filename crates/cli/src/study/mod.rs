@@ -12,7 +12,9 @@ use iolite_observe::ReadAhead;
 use iolite_report::study::Circumstance;
 use iolite_results::RunRequest;
 use iolite_session::{Session, StudyEnvironment, unix_now};
-use iolite_suites::{BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, ReadAheadStudy, Study, StudyProcedure};
+use iolite_suites::{
+    BlockSizeStudy, CacheStudy, DEFAULT_BLOCKS, DEFAULT_READ_AHEAD, ReadAheadStudy, Study, StudyProcedure,
+};
 
 use crate::conduct::conduct;
 use crate::exit::{self, Exit, UsageError, refuse};
@@ -56,10 +58,12 @@ fn read_ahead(args: &ReadAheadArgs) -> anyhow::Result<Exit> {
     let place = StudyPlace::find(&args.target, &iolite_observe::host())?;
     let mut setting = ReadAhead::of(&place.storage)?;
     let subject = place.subject(args.block, Overwrite::Never, true)?;
-    let mut values = args.values.clone();
-    values.sort_unstable();
-    values.dedup();
-    let settings = values.into_iter().map(|kib| Bytes(kib * 1024)).collect();
+    let mut settings = args.values.clone();
+    if settings.is_empty() {
+        settings.extend(DEFAULT_READ_AHEAD.map(|kib| Bytes(kib * 1024)));
+    }
+    settings.sort_unstable();
+    settings.dedup();
     let present = setting.original();
     let (block, window) = (args.block, args.target.window);
     let mut study = ReadAheadStudy { subject, settings, present, block, window };

@@ -4,7 +4,7 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use iolite_model::{Bytes, Host, Overwrite, Storage};
+use iolite_model::{Bytes, ErrorCause, ErrorOrigin, Host, Overwrite, Storage};
 use iolite_suites::Subject;
 use iolite_sys::device;
 use iolite_sys::file::Access;
@@ -151,7 +151,8 @@ pub(super) fn beneath(place: &StudyPlace, path: &Path) -> anyhow::Result<Subject
 
 fn looked_at(path: &Path) -> Result<Metadata, UsageError> {
     std::fs::metadata(path).map_err(|error| {
-        UsageError::new(format!("cannot examine {}: {error}; check the path and permissions", path.display()))
+        let advice = ErrorCause::advice(&error, ErrorOrigin::Path(path));
+        UsageError::new(format!("cannot examine {}: {error}{advice}", path.display()))
     })
 }
 

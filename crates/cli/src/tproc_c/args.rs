@@ -167,9 +167,8 @@ pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) load: LoadArgs,
 
-    /// Numbers of virtual users, ascending
-    #[arg(long, value_name = "N,N...", value_delimiter = ',', default_value = "1,2,4,8,16,32,64",
-          value_parser = clap::value_parser!(u32).range(1..=9999))]
+    /// Numbers of virtual users, ascending [default: 1,2,4,8,16,32,64, as far as the server accepts so many sessions]
+    #[arg(long, value_name = "N,N...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=9999))]
     pub(crate) users: Vec<u32>,
 
     /// Time to measure each step

@@ -82,7 +82,7 @@ fn plan(args: &BuildArgs, url: &DatabaseUrl, database: &dyn Database, layout: La
     let storage = DatabaseStorage::find(url, instance.as_ref()).map_err(refused)?.storage;
     let bytes = instance.bulk_writes(data).map_err(refused)?;
     args.writes.accept(WritePlan { bytes, space: data, ..WritePlan::default() }, &storage, args.quiet)?;
-    show_copies(instance.as_ref(), &CopiedWrites::of("the tables", Some(data)), args.quiet).map_err(refused)
+    show_copies(instance.as_ref(), &CopiedWrites::of("the tables", Some(data))).map_err(refused)
 }
 
 fn describe(layout: Layout) -> String {

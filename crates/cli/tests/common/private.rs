@@ -27,7 +27,7 @@ pub(crate) struct PrivateServer {
     pub(crate) kind: &'static str,
     pub(crate) url: String,
     /// Not beneath a home directory, which the server's user may not pass; and a socket's path is short.
-    directory: tempfile::TempDir,
+    pub(crate) directory: tempfile::TempDir,
 }
 
 impl PrivateServer {

@@ -63,6 +63,38 @@ fn is_remedied(cause: ErrorCause, command: &mut Command) {
     assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
 }
 
+/// In a mount namespace of its own, without the mounts of tracefs.
+#[test]
+fn a_host_without_tracefs_is_named_with_its_remedy() {
+    let place = TestDirectory::new();
+    let hide = "for kind in tracefs debugfs; do umount -a -t $kind 2> /dev/null; done; ! grep -q ' - tracefs ' /proc/self/mountinfo \
+                || exit 99; exec \"$0\" \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", hide, crate::common::IOLITE]);
+    command.args([
+        "observe",
+        "cachestat",
+        "--duration",
+        "300ms",
+        "--interval",
+        "100ms",
+        "--json",
+        "--results",
+    ]);
+    let output = match command.arg(place.results()).output() {
+        Ok(output) if output.status.success() => output,
+        other => return skip(&format!("tracefs cannot be hidden here: {other:?}")).unwrap_or(()),
+    };
+    injected("causes of errors", 1);
+    let text = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+    produced(ErrorCause::TracingNotMounted, &text);
+}
+
+/// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
+fn produced(cause: ErrorCause, text: &str) {
+    assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+}
+
 #[test]
 fn what_is_not_there_or_is_there_already_is_named_with_its_remedy() {
     let place = TestDirectory::new();
@@ -92,6 +124,15 @@ fn what_is_full_or_read_only_is_named_with_its_remedy() {
         command
     };
     is_remedied(ErrorCause::Full, &mut there(&place));
+    // The same in fio's language, where no option of another command helps, nor the kernel log.
+    let mut fio = Command::new(crate::common::IOLITE);
+    fio.args(["fio", "--name=a", "--rw=write", "--bs=64k", "--size=64m"]).current_dir(&small);
+    let output = fio.env("IOLITE_RESULTS", place.results()).output().unwrap();
+    injected("causes of errors", 1);
+    ended_by_itself(&output);
+    let text = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code() == Some(1) && text.contains("No space left on device"), "{text}");
+    assert!(!text.contains("--budget-space") && !text.contains("dmesg"), "{text}");
     drop(mount);
     let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "ro", "tmpfs"], &small) else { return };
     is_remedied(ErrorCause::ReadOnly, &mut there(&place));

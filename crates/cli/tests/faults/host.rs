@@ -157,22 +157,48 @@ fn memory_that_may_not_be_locked_is_an_error_with_its_remedy() {
 
 #[test]
 fn without_io_uring_by_its_sysctl_it_is_the_same() {
-    let setting = "/proc/sys/kernel/io_uring_disabled";
-    // It is the whole host's setting: others that run beside would lose their rings.
+    const SETTING: &str = "/proc/sys/kernel/io_uring_disabled";
+    struct Restored(String);
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            fs::write(SETTING, &self.0).unwrap();
+        }
+    }
+    // It is the whole host's setting: users other than root get no new rings meanwhile.
     if std::env::var_os("IOLITE_TEST_SYSCTL").is_none() || !is_root() {
-        return skip("kernel.io_uring_disabled is the whole host's (IOLITE_TEST_SYSCTL=1 as root tries it)")
+        return skip("kernel.io_uring_disabled is the whole host's (`make faults` as root tries it)")
             .unwrap_or(());
     }
-    let place = TestDirectory::new();
-    let before = fs::read_to_string(setting).unwrap();
-    fs::write(setting, "2").unwrap();
-    let text = writes("stop.operations = 100").replace("'sync'", "{ io-uring = {} }");
-    let output = run(&place, &text).output();
-    fs::write(setting, before).unwrap();
-    let output = output.unwrap();
+    let Ok(before) = fs::read_to_string(SETTING) else {
+        return skip("no kernel.io_uring_disabled (Linux 6.6)").unwrap_or(());
+    };
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let (program, job) = (directory.path().join("iolite"), directory.path().join("job.toml"));
+    fs::copy(IOLITE, &program).unwrap();
+    fs::write(&job, writes("stop.operations = 100").replace("'sync'", "{ io-uring = {} }")).unwrap();
+    let of_nobody = || {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=64997", "--regid=64997", "--clear-groups"]).arg(&program).arg("run").arg(&job);
+        command
+            .arg("--directory")
+            .arg(directory.path())
+            .arg("--results")
+            .arg(directory.path().join("results.db"));
+        command.arg("--quiet").stdin(Stdio::null()).output()
+    };
+    // For users without CAP_SYS_ADMIN: what root does beside goes on.
+    fs::write(SETTING, "1").unwrap();
+    let restored = Restored(before);
+    let output = of_nobody();
+    drop(restored);
+    let Ok(output) = output else { return skip("no setpriv(1)").unwrap_or(()) };
     injected("settings of the kernel", 1);
+    ended_by_itself(&output);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("kernel.io_uring_disabled"), "{}", stderr(&output));
+    produced(ErrorCause::RingDisabled, &(stderr(&output) + &String::from_utf8_lossy(&output.stdout)));
+    let output = of_nobody().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
 /// Sets the wall clock an hour forth, and later an hour back, for the program alone, as clock_gettime(2) reports it.

@@ -14,6 +14,7 @@ mod fuse;
 mod host;
 mod interrupted;
 mod results;
+mod servers;
 mod suites;
 mod verify;
 

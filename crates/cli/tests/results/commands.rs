@@ -2,23 +2,6 @@
 
 use super::*;
 
-#[test]
-fn lists_comparisons_and_histories_are_explained_too() {
-    let place = TestDirectory::new();
-    let db = blocks(&place);
-    for _ in 0..2 {
-        done(&place, &["ranread", "run", "--db", &db, "--jobs", "1", "--runtime", "200ms", "--quiet"]);
-    }
-    for arguments in [
-        &["results", "list", "--json"][..],
-        &["results", "compare", "latest~1", "latest", "--json"],
-        &["results", "ratio", "latest~1", "latest", "--json"],
-        &["ranread", "history", "--json"],
-    ] {
-        explained(&place, &iolite(&place, arguments).stdout);
-    }
-}
-
 /// A test of Iometer's with one disk worker.
 const ICF: &str = "\
 Version 1.1.0 
@@ -60,7 +43,7 @@ Version 1.1.0
 ";
 
 /// How a command is asked for, and what has to stay until it has run.
-struct RunRequest {
+pub(super) struct RunRequest {
     arguments: Vec<String>,
     keep: Option<Box<dyn std::any::Any>>,
 }
@@ -72,10 +55,10 @@ fn asked<const N: usize>(arguments: [&str; N]) -> Option<RunRequest> {
 
 /// A command by the words that it begins with, and how it is asked for in a place; `None`, with the reason printed, where that is
 /// not possible.
-type Row = (&'static str, fn(&TestDirectory) -> Option<RunRequest>);
+pub(super) type Row = (&'static str, fn(&TestDirectory) -> Option<RunRequest>);
 
 /// Every command whose runs are stored. More of fio's command lines are in tests of their own below.
-const COMMANDS: &[Row] = &[
+pub(super) const COMMANDS: &[Row] = &[
     ("run", |place| asked(["run", &job(place, "job.toml", READS), "--directory", &data(place)])),
     ("fio", |_| asked(["fio", "--name=a", "--ioengine=psync", "--size=1m", "--rw=randwrite"])),
     ("check", |place| asked(["check", &data(place), "--budget-time", "10s", "--budget-space", "64MiB"])),
@@ -132,7 +115,7 @@ const COMMANDS: &[Row] = &[
             "readahead",
             &device.0,
             "--values",
-            "64",
+            "64KiB",
             "--window",
             "100ms",
             "--size",
@@ -315,7 +298,7 @@ const OF_RAN: [&str; 10] = [
 ];
 
 /// The commands that the help of a command lists.
-fn listed(command: &[&str]) -> Vec<String> {
+pub(super) fn listed(command: &[&str]) -> Vec<String> {
     let help = Command::new(IOLITE).args(command).arg("--help").env("NO_COLOR", "1").output().unwrap();
     let help = text(&help);
     let lines =

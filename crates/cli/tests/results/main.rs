@@ -8,6 +8,7 @@ mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod drawn;
+mod explained;
 mod exported;
 mod of_others;
 mod stored;
@@ -28,6 +29,8 @@ fn iolite(place: &TestDirectory, arguments: &[&str]) -> Output {
         Some(&"fio") => command.env("IOLITE_RESULTS", place.results()).current_dir(place.data()),
         _ => command.arg("--results").arg(place.results()),
     };
+    // No command needs a directory for temporary files.
+    command.env("TMPDIR", place.root.path().join("no-temporary-directory"));
     command.env("NO_COLOR", "1").env("COLUMNS", "110").stdin(Stdio::null()).output().unwrap()
 }
 

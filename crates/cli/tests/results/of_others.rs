@@ -95,7 +95,7 @@ fn results_of_fio_are_imported_listed_compared_and_drawn() {
         ["bw", "iops", "lat", "clat", "slat", "clat_hist"].map(|kind| path(&format!("t_{kind}.1.log")));
     let logs: Vec<&str> = logs.iter().map(String::as_str).collect();
     let chart = path("chart.svg");
-    let drawn = iolite(&place, &[&["plot", "--smooth", "1", "--trend", "-o", &chart][..], &logs].concat());
+    let drawn = iolite(&place, &[&["plot", "--smooth", "1s", "--trend", "-o", &chart][..], &logs].concat());
     assert!(drawn.status.success(), "{}", stderr(&drawn));
     let figures = text(&drawn);
     for name in ["t.1, read bw", "t.1, write iops", "t.1, read clat_hist", "standard deviation"] {

@@ -82,9 +82,11 @@ impl ClientEnvironment<'_> {
     /// Its path, where others may read it: as in libpq it is not used then.
     pub(super) fn password_file(&self) -> std::result::Result<Option<PathBuf>, PathBuf> {
         let named = (self.variable)("PGPASSFILE").map(PathBuf::from).or_else(|| self.home(".pgpass"));
-        let Some((file, metadata)) =
-            named.and_then(|file| std::fs::metadata(&file).ok().map(|of| (file, of)))
-        else {
+        // A pipe would be waited for: libpq does not read it either.
+        let found = |file: PathBuf| {
+            std::fs::metadata(&file).ok().filter(std::fs::Metadata::is_file).map(|metadata| (file, metadata))
+        };
+        let Some((file, metadata)) = named.and_then(found) else {
             return Ok(None);
         };
         if metadata.permissions().mode() & 0o077 == 0 { Ok(Some(file)) } else { Err(file) }

@@ -20,6 +20,8 @@ pub enum ErrorOrigin<'a> {
     Zones,
     /// A setting of a device in /sys.
     Setting,
+    /// A file of tracefs.
+    Trace,
     /// The start of a thread or process.
     Thread,
     /// Locking memory.
@@ -67,9 +69,15 @@ impl ErrorCause {
             (io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem, ErrorOrigin::Setting) => {
                 Some(ErrorCause::SettingNotPermitted)
             }
+            (io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem, ErrorOrigin::Trace) => {
+                Some(ErrorCause::TracingNotPermitted)
+            }
             (io::ErrorKind::PermissionDenied, ErrorOrigin::Zones) => Some(ErrorCause::ZonesNotPermitted),
             (io::ErrorKind::NotFound, ErrorOrigin::Path(_) | ErrorOrigin::Direct(_)) => {
                 Some(ErrorCause::Missing)
+            }
+            (io::ErrorKind::NotADirectory, ErrorOrigin::Path(_) | ErrorOrigin::Direct(_)) => {
+                Some(ErrorCause::NotADirectory)
             }
             (io::ErrorKind::AlreadyExists, _) => Some(ErrorCause::Exists),
             (io::ErrorKind::ReadOnlyFilesystem, _) => Some(ErrorCause::ReadOnly),
@@ -106,6 +114,7 @@ mod tests {
         let mut found = Vec::new();
         for (number, origin, cause) in [
             (2, ErrorOrigin::Path(file), ErrorCause::Missing),
+            (20, ErrorOrigin::Path(file), ErrorCause::NotADirectory),
             (17, ErrorOrigin::Path(file), ErrorCause::Exists),
             (1, ErrorOrigin::Path(file), ErrorCause::NotPermitted),
             (13, ErrorOrigin::Path(file), ErrorCause::NotPermitted),
@@ -141,6 +150,9 @@ mod tests {
         }
         let mut files = ErrorCause::ALL.iter().filter(|cause| cause.area() == ErrorArea::Files);
         assert!(files.all(|cause| found.contains(cause)));
+        for number in [13, 30] {
+            assert_eq!(of(number, ErrorOrigin::Trace), Some(ErrorCause::TracingNotPermitted));
+        }
         assert_eq!(of(22, ErrorOrigin::Path(file)), None);
     }
 }

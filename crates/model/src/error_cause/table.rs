@@ -49,10 +49,13 @@ macro_rules! causes {
 
 causes! {
     Files "Files, directories and devices" {
-        Missing "the path does not exist" => "check the path",
+        Missing "the path does not exist" =>
+            "check the path; mount its file system, or create the directory, where that is missing",
+        NotADirectory "something on the path is not a directory" =>
+            "something on the path is a file where a directory must be: check the path",
         Exists "something of that name exists" => "choose another name, or remove it yourself",
         NotPermitted "this user may not do that with the file or directory" =>
-            "check the permissions of it and of the directories above it, or choose another (root is refused for immutable files \
+            "check the permissions of it and of the directories above it (namei -l shows them), or choose another (root is refused for immutable files \
              (lsattr) and on network file systems (root_squash))",
         DeviceNotPermitted "this user may not open the device" =>
             "only root and the device's group may open it; in a container the device must be passed through, too",
@@ -87,6 +90,20 @@ causes! {
             "the kernel must support zoned block devices (CONFIG_BLK_DEV_ZONED), and the device do so itself: see `blkzone report \
              DEVICE`",
         Device "the device failed" => "the storage failed: look at the kernel log (dmesg)",
+    }
+    Settings "Tracing, and settings of drives" {
+        TracingNotMounted "tracefs is not mounted" =>
+            "mount it as root (mount -t tracefs nodev /sys/kernel/tracing); in a container, run iolite on the host",
+        TracingNotPermitted "this user may not trace" =>
+            "tracing requires root (sudo); in a container, run iolite on the host",
+        TracepointMissing "the kernel lacks a tracepoint" => "a newer kernel may have it",
+        WriteCacheFixed "a device has no setting for its write cache" =>
+            "only SCSI, SATA, NVMe and virtio drives have a setting for it (`queue/write_cache` is only the kernel's view of it): set \
+             it where the device comes from",
+        WriteCacheShared "a drive whose write cache is to be switched holds other data, too" =>
+            "specify --write-cache on or off to switch it nevertheless",
+        WriteCacheRefused "a drive or the kernel does not switch the write cache" =>
+            "the drive may not allow it: see its manual, and the kernel log (dmesg)",
     }
     Operations "Operations of a job" {
         ShortTransfer "fewer bytes than asked for were transferred" =>

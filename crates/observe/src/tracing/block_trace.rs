@@ -43,7 +43,7 @@ impl BlockTrace {
         });
         match spawned {
             Ok(thread) => Ok(BlockTrace { orders: Some(orders), thread: Some(thread) }),
-            Err(source) => Err(TraceError::Failed { path: "a thread of this program".into(), source }),
+            Err(source) => Err(TraceError::NoThread(source)),
         }
     }
 

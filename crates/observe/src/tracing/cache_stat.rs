@@ -93,7 +93,7 @@ impl Tracing {
         });
         match spawned {
             Ok(thread) => Ok(Tracing { counter, ended, thread: Some(thread) }),
-            Err(source) => Err(TraceError::Failed { path: "a thread of this program".into(), source }),
+            Err(source) => Err(TraceError::NoThread(source)),
         }
     }
 

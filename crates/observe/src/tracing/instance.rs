@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use iolite_model::{ErrorCause, ErrorOrigin};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
@@ -25,34 +26,25 @@ const AT_ONCE: usize = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// No tracefs.
-    #[error(
-        "tracefs is not mounted here: as root, mount it (mount -t tracefs nodev /sys/kernel/tracing); in a container, run \
-         iolite on the host"
-    )]
+    #[error("tracefs is not mounted here: {}", ErrorCause::TracingNotMounted)]
     NotMounted,
-    /// Not allowed.
-    #[error(
-        "permission denied for {}: tracing requires root (sudo); in a container, run iolite on the host",
-        .path.display()
-    )]
-    Denied {
-        /// What was refused.
-        path: PathBuf,
-    },
     /// The kernel lacks a tracepoint.
-    #[error("this kernel has no tracepoint {event}: a newer kernel may have it")]
+    #[error("this kernel has no tracepoint {event}: {}", ErrorCause::TracepointMissing)]
     NoEvent {
         /// The tracepoint, `system/name`.
         event: String,
     },
-    /// Another reason.
-    #[error("cannot trace through {}: {source}; run iolite as root on the host itself", .path.display())]
+    /// The kernel refuses.
+    #[error("cannot trace through {}: {source}{}", .path.display(), ErrorCause::advice(.source, ErrorOrigin::Trace))]
     Failed {
         /// The file.
         path: PathBuf,
         /// The reason.
         source: io::Error,
     },
+    /// Nobody can read the trace.
+    #[error("cannot trace: {}{}", .0, ErrorCause::advice(.0, ErrorOrigin::Thread))]
+    NoThread(#[source] io::Error),
 }
 
 /// Tracepoints whose events are read as text. Removed when dropped.
@@ -179,9 +171,30 @@ fn remove_leftovers(instances: &Path) {
 }
 
 fn failed(path: &Path, source: io::Error) -> TraceError {
-    let path = path.to_path_buf();
-    match source.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => TraceError::Denied { path },
-        _ => TraceError::Failed { path, source },
+    TraceError::Failed { path: path.to_path_buf(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
+    fn produced(cause: ErrorCause, text: &str) {
+        assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+    }
+
+    #[test]
+    fn what_cannot_be_traced_has_the_remedy_of_its_cause() {
+        // As tracefs has them.
+        let instance = tempfile::tempdir().unwrap();
+        fs::write(instance.path().join("trace_pipe"), "").unwrap();
+        let missing = prepare(instance.path(), &["block/no_such_event"], "").unwrap_err().to_string();
+        assert!(missing.contains("block/no_such_event"), "{missing}");
+        produced(ErrorCause::TracepointMissing, &missing);
+        let denied = failed(Path::new("/t/instances"), io::ErrorKind::PermissionDenied.into()).to_string();
+        produced(ErrorCause::TracingNotPermitted, &denied);
+        let full = failed(Path::new("/t/instances"), io::ErrorKind::OutOfMemory.into()).to_string();
+        produced(ErrorCause::Memory, &full);
+        produced(ErrorCause::Threads, &TraceError::NoThread(io::ErrorKind::WouldBlock.into()).to_string());
     }
 }

@@ -30,7 +30,7 @@ pub use contract::{
     Adapter, Batch, Cycle, Description, NewBlocks, Progress, Session, Settings, Timed, Within,
 };
 use dice::Dice;
-pub use gtm::RanGtm;
+pub use gtm::{GtmCommits, RanGtm};
 pub use layout::check_replacing;
 #[cfg(feature = "mysql")]
 pub use mysql::RanMysql;

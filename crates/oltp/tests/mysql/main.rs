@@ -5,6 +5,7 @@
 mod causes;
 #[path = "../common/mod.rs"]
 mod common;
+mod first_start;
 mod harness;
 mod replication;
 mod tproc_c;

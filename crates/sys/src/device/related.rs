@@ -20,7 +20,8 @@ pub(super) fn used(number: Number) -> io::Result<Vec<String>> {
     let mut below = number;
     // A loop device may rest on another one; no chain is longer than there are loop devices.
     for _ in 0..CHAIN {
-        let name = Part::at(sys_directory(below)?)?.name;
+        // A partition rests on what its disk rests on.
+        let name = Part::at(sys_directory(disk_of(below).unwrap_or(below))?)?.name;
         let Some(backing) = loop_backing(&name) else { break };
         for other in loops_over(backing).into_iter().filter(|other| *other != name) {
             reasons.extend(used_by_name(&other).into_iter().map(|why| format!("{why}, over the same data")));
@@ -64,9 +65,8 @@ pub fn related(number: Number) -> Vec<Number> {
     for _ in 0..CHAIN {
         found.extend(disk_of(below));
         found.extend(Part::all(below).unwrap_or_default().into_iter().map(|part| part.number));
-        let name = sys_directory(below).and_then(Part::at).map(|part| part.name).unwrap_or_default();
-        let Some(backing) = loop_backing(&name) else { break };
-        for other in loops_over(backing) {
+        let Some((name, backing)) = loop_beneath(below) else { break };
+        for other in loops_over(backing).into_iter().filter(|other| *other != name) {
             let other = number_at(&Path::new("/dev").join(other));
             found.extend(
                 other.and_then(|other| Part::all(other).ok()).into_iter().flatten().map(|p| p.number),
@@ -77,6 +77,26 @@ pub fn related(number: Number) -> Vec<Number> {
     }
     found.insert(number);
     found.into_iter().collect()
+}
+
+/// The regular file at the bottom of a loop device, or of loop devices over one another, by device and inode; `None` where there is
+/// none.
+pub fn file_beneath(number: Number) -> Option<(u64, u64)> {
+    let mut below = number;
+    for _ in 0..CHAIN {
+        match loop_beneath(below)?.1 {
+            Backing::File(device, inode) => return Some((device, inode)),
+            Backing::Device(device) => below = (major(device), minor(device)),
+        }
+    }
+    None
+}
+
+/// The loop device that a device is, or is a partition of, by its name, and what that is made of.
+fn loop_beneath(number: Number) -> Option<(String, Backing)> {
+    let name = Part::at(sys_directory(disk_of(number).unwrap_or(number)).ok()?).ok()?.name;
+    let backing = loop_backing(&name)?;
+    Some((name, backing))
 }
 
 /// The disk that a partition is a part of.

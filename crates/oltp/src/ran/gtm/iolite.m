@@ -78,6 +78,30 @@ docounters	; What the two regions have counted
 	set reply=$view("GVSTAT","READ")_"|"_$view("GVSTAT","DEFAULT")
 	quit
 	;
+dobegin	; RUN: begins a run of commits
+	set run=$piece(line," ",2),^IoliteCommit(run)="begun"
+	quit
+	;
+docommit	; RUN WORKER NUMBER: a node in a transaction of its own, and whether the journal is on: 2
+	set run=$piece(line," ",2),worker=$piece(line," ",3),number=$piece(line," ",4)
+	tstart ():serial
+	set ^IoliteCommit(run,worker,number)=""
+	tcommit
+	set reply=$view("JNLACTIVE","DEFAULT")
+	quit
+	;
+docommits	; RUN WORKER AFTER MOST: numbers that follow, as many as that at most; without a worker (-) the workers
+	set run=$piece(line," ",2),worker=$piece(line," ",3),s=$piece(line," ",4),n=0
+	set:s="-" s=""
+	if $data(^IoliteCommit(run))#2=0 set reply="none" quit
+	if worker="-" for  set s=$order(^IoliteCommit(run,s)) quit:s=""  set reply=reply_s_" "
+	if worker'="-" for  quit:n=$piece(line," ",5)  set s=$order(^IoliteCommit(run,worker,s)) quit:s=""  set n=n+1,reply=reply_s_" "
+	quit
+	;
+dodrop	; RUN: removes its commits
+	kill ^IoliteCommit($piece(line," ",2))
+	quit
+	;
 dobatch	; LIMIT WIDTH BATCH GLOBAL;CYCLES, the limit in microseconds: see wire.rs
 	set limit=$piece(line," ",2),w=$piece(line," ",3),batch=$piece(line," ",4)
 	set global="^RanWriteGlobal"_+$piece(line," ",5),p=$find(line,";"),n=$length(line),count=0,journal=2

@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
 use super::Gtm;
@@ -31,6 +32,12 @@ pub(super) fn on(gtm: &Gtm) -> Result<()> {
 
 /// GT.M's answer for a journal that is on (`$VIEW("JNLACTIVE")`).
 pub(super) const ON: &str = "2";
+
+/// GT.M has given it up, as it does where the disk is full.
+pub(super) fn lost(directory: &Path) -> Error {
+    let cause = "GT.M has turned the journal off, so that commits are no longer durable".into();
+    engine("rely on the commits of", directory, cause, ErrorCause::GtmFull)
+}
 
 /// Turns it off: what is made in bulk is synced at its end.
 pub(super) fn off(gtm: &Gtm) -> Result<()> {

@@ -10,6 +10,7 @@
 //! database, gets a batch per line and answers with what each operation took.
 
 mod bulk;
+mod commits;
 mod counters;
 mod files;
 mod journal;
@@ -30,6 +31,8 @@ use iolite_db::{Error, Files, Instance, Result};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+
+pub use commits::GtmCommits;
 
 use super::contract::{Adapter, Description, NewBlocks, Progress, Session, Settings, Within};
 use files::Catalogue;

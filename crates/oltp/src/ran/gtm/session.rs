@@ -118,13 +118,8 @@ impl GtmSession {
         match rest.strip_prefix("error ") {
             Some(cause) => Err(failed(Refused(cause.to_owned()))),
             None if rest == journal::ON => Ok(()),
-            None => Err(self.journal_lost()),
+            None => Err(journal::lost(&self.directory)),
         }
-    }
-
-    fn journal_lost(&self) -> Error {
-        let cause = "GT.M has turned the journal off, so that commits are no longer durable".into();
-        engine("rely on the commits of", &self.directory, cause, ErrorCause::GtmFull)
     }
 
     /// Journals set aside would fill the disk, and nobody needs them: the current one begins with all that was before in
@@ -154,7 +149,7 @@ impl Within for GtmSession {
                 return Err(Error::GlobalMissing { global: format!("^RanWriteGlobal{number}"), place });
             }
             if self.ask("look for the journal of", "journal")? != journal::ON {
-                return Err(self.journal_lost());
+                return Err(journal::lost(&self.directory));
             }
             // Reads all of it into the buffers, as far as they go.
             self.ask("read a global of", &format!("count {number}  {subscripts}"))?;

@@ -1,0 +1,192 @@
+//! Files that others use in ways that are easily missed, and files that cannot be written to.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use iolite_model::ErrorCause;
+
+use crate::common::private::PrivateServer;
+use crate::common::{IOLITE, Mount, TestDirectory, is_root, skip, stderr};
+use crate::{Holder, checksum, precious, refused, said, write_with_fio, write_with_job};
+
+/// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
+fn produced(cause: ErrorCause, text: &str) {
+    assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+}
+
+/// As some databases and virtual machines do: the descriptor is closed, and the mapping goes on.
+#[test]
+fn a_file_that_is_only_mapped_stays_as_it_is_and_the_process_is_named() {
+    let place = TestDirectory::new();
+    let path = precious(&place, "precious");
+    // Python's own module would keep a descriptor.
+    let script = "import ctypes, os; fd = os.open(sys.argv[1], os.O_RDWR); \
+                  ctypes.CDLL(None).mmap(None, ctypes.c_size_t(4096), 3, 1, fd, ctypes.c_long(0)); os.close(fd)";
+    let Some(holder) = Holder::doing(script, &path) else { return };
+    refused(&place, &path, &path, &format!("(process {})", holder.0.id()));
+}
+
+/// A directory and a copy of the program that any user may use.
+fn for_another_user() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let program = directory.path().join("iolite");
+    fs::copy(IOLITE, &program).unwrap();
+    (directory, program)
+}
+
+/// Root has it open, and another user's program learns no more than that somebody has.
+#[test]
+fn a_file_held_by_a_process_that_cannot_be_seen_stays_as_it_is() {
+    if !is_root() {
+        return skip("only root can be another user").unwrap_or(());
+    }
+    let place = TestDirectory::new();
+    let (directory, program) = for_another_user();
+    let path = precious(&place, "precious");
+    let mine = directory.path().join("mine");
+    fs::copy(&path, &mine).unwrap();
+    std::os::unix::fs::chown(&mine, Some(64_998), Some(64_998)).unwrap();
+    let Some(_holder) = Holder::doing("file = open(sys.argv[1], 'r+b')", &mine) else { return };
+    let before = checksum(&mine);
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=64998", "--regid=64998", "--clear-groups"]).arg(&program);
+    command
+        .args(["fio", "--name=a", "--rw=write", "--bs=64k", "--size=1m"])
+        .arg(format!("--filename={}", mine.display()));
+    command.current_dir(directory.path()).env("HOME", "/nonexistent").env_remove("XDG_DATA_HOME");
+    let output = match command.stdin(Stdio::null()).output() {
+        Ok(output) => output,
+        Err(error) => return skip(&format!("setpriv: {error}")).unwrap_or(()),
+    };
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("a process that this user cannot see"), "{}", said(&output));
+    assert!(before == checksum(&mine));
+}
+
+/// Attributes of chattr(1) that hold for root as well.
+#[test]
+fn an_immutable_file_stays_as_it_is_and_the_remedy_names_lsattr() {
+    struct Attribute<'a>(&'a Path, &'a str);
+    impl Drop for Attribute<'_> {
+        fn drop(&mut self) {
+            let _ = Command::new("chattr").arg(format!("-{}", self.1)).arg(self.0).status();
+        }
+    }
+    let place = TestDirectory::new();
+    for attribute in ["i", "a"] {
+        let path = precious(&place, attribute);
+        let set = Command::new("chattr").arg(format!("+{attribute}")).arg(&path).output();
+        if !set.is_ok_and(|output| output.status.success()) {
+            return skip("chattr(1) sets no attributes here").unwrap_or(());
+        }
+        let _attribute = Attribute(&path, attribute);
+        let before = checksum(&path);
+        for output in [write_with_fio(&place, &path), write_with_job(&place, &path, "anything", &[])] {
+            assert_eq!(output.status.code(), Some(1), "+{attribute}: {}", said(&output));
+            produced(ErrorCause::NotPermitted, &said(&output));
+        }
+        assert!(before == checksum(&path));
+    }
+}
+
+#[test]
+fn a_file_behind_a_read_only_bind_mount_stays_as_it_is() {
+    let place = TestDirectory::new();
+    let path = precious(&place, "precious");
+    let at = place.root.path().join("bound");
+    fs::create_dir(&at).unwrap();
+    let source = place.root.path().display().to_string();
+    let Some(_mount) = Mount::new(&["--bind", &source], &at) else { return };
+    let again = Command::new("mount").args(["-o", "remount,ro,bind"]).arg(&at).output().unwrap();
+    assert!(again.status.success(), "{}", stderr(&again));
+    let before = checksum(&path);
+    let bound = at.join("precious");
+    for output in [write_with_fio(&place, &bound), write_with_job(&place, &bound, "anything", &[])] {
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        produced(ErrorCause::ReadOnly, &said(&output));
+    }
+    assert!(before == checksum(&path));
+}
+
+/// A server opens its files only when it needs them.
+#[test]
+fn a_file_of_a_server_that_runs_stays_as_it_is_although_nobody_has_it_open() {
+    let place = TestDirectory::new();
+    for (kind, file) in [("postgres", "data/PG_VERSION"), ("mariadb", "data/mysql/db.opt")] {
+        let Some(server) = PrivateServer::start(kind) else { continue };
+        let path = server.directory.path().join(file);
+        refused(&place, &path, &path, "it belongs to a database server that runs");
+    }
+}
+
+/// What the program itself writes during a run is no target: its log holds commits that are nowhere else yet.
+#[test]
+fn the_results_database_and_its_log_are_no_targets() {
+    let place = TestDirectory::new();
+    let job = |path: &Path, mix: &str| {
+        let text = format!(
+            "[[tasks]]\n[tasks.io]\nname = 'test'\ntarget.existing = {{ path = '{}', overwrite = 'anything' }}\n\
+             backend = 'sync'\nmix = '{mix}'\nblock = '512B'\nstop.operations = 100\n",
+            path.display()
+        );
+        let job = place.root.path().join("own.toml");
+        fs::write(&job, text).unwrap();
+        job
+    };
+    let run = |path: &Path, mix: &str| {
+        let mut command = Command::new(IOLITE);
+        command.arg("run").arg(job(path, mix)).arg("--results").arg(place.results());
+        command.env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap()
+    };
+    let output = run(&precious(&place, "other"), "read");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    // As long as somebody has it open, its log and its index are there.
+    let open = rusqlite::Connection::open(place.results()).unwrap();
+    open.query_row("SELECT count(*) FROM run", [], |_| Ok(())).unwrap();
+    let beside = |end: &str| place.results().with_file_name(format!("results.db{end}"));
+    let link = place.root.path().join("link");
+    std::os::unix::fs::symlink(place.results(), &link).unwrap();
+    for (path, mix) in [
+        (place.results(), "write"),
+        (place.results(), "read"),
+        (beside("-wal"), "write"),
+        (beside("-shm"), "write"),
+        (link, "write"),
+    ] {
+        assert!(path.exists(), "{}", path.display());
+        let output = run(&path, mix);
+        assert_eq!(output.status.code(), Some(1), "{} {mix}: {}", path.display(), said(&output));
+        assert!(
+            said(&output).contains("results database of this run"),
+            "{}: {}",
+            path.display(),
+            said(&output)
+        );
+        assert_eq!(place.ask::<String>("PRAGMA integrity_check"), "ok");
+    }
+    assert_eq!(place.ask::<i64>("SELECT count(*) FROM run"), 6, "each of them is recorded");
+}
+
+/// What is neither a file nor a device is named as what it is.
+#[test]
+fn what_is_no_file_is_refused_by_its_kind() {
+    let place = TestDirectory::new();
+    let at = |name: &str| place.root.path().join(name);
+    fs::create_dir(at("directory")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    let made = Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+    assert!(made.success());
+    for (path, kind) in [
+        (at("directory"), "directory"),
+        (at("socket"), "a socket"),
+        (at("pipe"), "a pipe"),
+        (PathBuf::from("/dev/tty"), "a character device"),
+    ] {
+        let output = write_with_job(&place, &path, "anything", &[]);
+        assert_eq!(output.status.code(), Some(1), "{}: {}", path.display(), said(&output));
+        assert!(said(&output).contains(kind), "{}: {}", path.display(), said(&output));
+    }
+    assert_eq!(fs::read_dir(at("directory")).unwrap().count(), 0);
+}
