@@ -294,7 +294,7 @@ impl Aio {
             return Ok(());
         }
         let mut time = libc::timespec {
-            tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos() as libc::c_long,
         };
         // SAFETY: the kernel writes at most `events.len()` events into `events` and reads `time`; both live.
