@@ -193,7 +193,9 @@ fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<(Run,
     }
     if theirs != *terms {
         refuse!(
-            "run {id} has other arguments (target, class, tests, scale, sizes, threads, depth or settings of the device): repeat the same arguments to resume it"
+            "run {id} has other arguments (target, class, tests, scale, sizes, threads, depth or settings of the device): repeat the same \
+             arguments to resume it: {}",
+            run.info.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ")
         );
     }
     Ok((run, events))

@@ -62,11 +62,11 @@ fn settings(terms: &PtsTerms, styler: Styler) -> String {
         Some(PtsPurge::Sanitize) => "purged by NVMe sanitize",
         None => "not purged",
     };
+    let threads = if terms.threads == 1 { "1 thread".into() } else { format!("{} threads", terms.threads) };
     let class = terms.class.map(|class| format!("class {}, ", class.name())).unwrap_or_default();
     let text = format!(
-        "{class}active range {}, {} threads with {} outstanding operations each, {} per cell and round, window of {} \
-         rounds, at most {}; {purge}",
-        terms.span, terms.threads, terms.depth, terms.cell, terms.window, terms.max_rounds
+        "{class}active range {}, {} with queue depth {}, {} per cell and round, window of {} rounds, at most {}; {purge}",
+        terms.span, threads, terms.depth, terms.cell, terms.window, terms.max_rounds
     );
     let mut out = machine::line(styler, "settings", text);
     if terms.is_rehearsal() {

@@ -95,11 +95,15 @@ pub(super) fn counted(values: impl Iterator<Item = String>) -> String {
         [(only, _)] => only.clone(),
         several => {
             let (shown, others) = several.split_at(several.len().min(LISTED));
-            let each = shown.iter().map(|(value, count)| format!("{value} ({count} measurements)"));
+            let measured = |count: usize| match count {
+                1 => "1 measurement".to_owned(),
+                count => format!("{count} measurements"),
+            };
+            let each = shown.iter().map(|(value, count)| format!("{value} ({})", measured(*count)));
             let mut text = each.collect::<Vec<_>>().join(", ");
             if !others.is_empty() {
                 let count: usize = others.iter().map(|(_, count)| count).sum();
-                text += &format!(", others ({count} measurements)");
+                text += &format!(", others ({})", measured(count));
             }
             text
         }
@@ -125,6 +129,10 @@ mod tests {
         assert_eq!(
             counted(values),
             "5 (3 measurements), 0 (2 measurements), 1 (2 measurements), 2 (2 measurements), others (4 measurements)"
+        );
+        assert_eq!(
+            counted(["a", "a", "b"].map(str::to_owned).into_iter()),
+            "a (2 measurements), b (1 measurement)"
         );
         assert_eq!(counted(["device".to_owned(), "device".to_owned()].into_iter()), "device");
     }
