@@ -15,6 +15,7 @@ use super::profile::{Profile, ProfileOption};
 mod general;
 
 pub use general::DEBUG_AREAS;
+pub(super) use general::OPTIONS;
 use general::{General, Takes};
 
 /// What a command line says.
@@ -152,29 +153,6 @@ pub enum IdleProfile {
     System,
     /// Of each CPU too.
     PerCpu,
-}
-
-/// A general option, for help and for the reference page.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct GeneralOption {
-    /// Its name, without dashes.
-    pub(super) name: &'static str,
-    /// A name of one letter.
-    pub(super) short: Option<&'static str>,
-    /// What its value is called; empty where it has none.
-    pub(super) value: &'static str,
-    /// Whether it may stand without the value.
-    pub(super) optional: bool,
-    /// What it does.
-    pub(super) help: &'static str,
-}
-
-/// The general options.
-pub(super) fn documented() -> impl Iterator<Item = GeneralOption> {
-    general::OPTIONS.iter().map(|option| {
-        let General { name, short, value, help, .. } = *option;
-        GeneralOption { name, short, value, optional: option.takes == Takes::Perhaps, help }
-    })
 }
 
 /// Reads a command line, without the program's name.

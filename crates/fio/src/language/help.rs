@@ -1,6 +1,6 @@
 //! What `--help`, `--cmdhelp` and `--enghelp` print: from the tables, in the layout of fio's.
 
-use super::command_line::documented;
+use super::command_line::OPTIONS;
 use super::error::{OptionError, Result, quoted};
 use super::options;
 use super::options::engine::{self, ENGINES, Kind};
@@ -17,14 +17,9 @@ const NAME: usize = 27;
 /// The options of the command line that are about a run as a whole.
 pub fn general() -> String {
     let mut text = String::from("fio [options] [job options] <job file(s)>\n");
-    for option in documented() {
-        let value = match (option.value, option.optional) {
-            ("", _) => String::new(),
-            (value, true) => format!("[={value}]"),
-            (value, false) => format!("={value}"),
-        };
+    for option in OPTIONS {
         let short = option.short.map(|short| format!("-{short}, ")).unwrap_or_default();
-        let named = format!("  {short}--{}{value}", option.name);
+        let named = format!("  {short}--{}{}", option.name, option.value());
         text.push_str(&format!("{named:<40} {}\n", option.help));
     }
     text.push_str(

@@ -1,6 +1,6 @@
 //! The reference page, docs/fio.md: made from the tables, so that it cannot say anything else than what is done.
 
-use super::command_line::documented;
+use super::command_line::OPTIONS;
 use super::help::kind;
 use super::options::GROUPS;
 use super::options::engine::{ENGINES, Kind, known};
@@ -16,14 +16,9 @@ pub fn page() -> String {
         page.push_str(&format!("- **{what}** {why}\n"));
     }
     page.push_str("\n## The command line\n\n| Option | What it does |\n|---|---|\n");
-    for option in documented() {
+    for option in OPTIONS {
         let short = option.short.map(|short| format!(", `-{short}`")).unwrap_or_default();
-        let value = match (option.value, option.optional) {
-            ("", _) => String::new(),
-            (value, true) => format!("[={value}]"),
-            (value, false) => format!("={value}"),
-        };
-        page.push_str(&row(&[format!("`--{}{value}`{short}", option.name), cell(option.help)]));
+        page.push_str(&row(&[format!("`--{}{}`{short}", option.name, option.value()), cell(option.help)]));
     }
     for group in GROUPS {
         page.push_str(&format!("\n## {}\n\n{HEAD}", group.title));
@@ -174,7 +169,7 @@ fn counts() -> String {
         let missing = |name: &&str| known(name).is_some_and(|engine| matches!(engine.kind, Kind::Missing(_)));
         !option.engines.is_empty() && option.engines.iter().all(missing)
     };
-    let (general, all) = (documented(), || GROUPS.iter().flat_map(|group| group.options));
+    let (general, all) = (OPTIONS.iter(), || GROUPS.iter().flat_map(|group| group.options));
     let mut command = [0; 3];
     general.for_each(|option| command[if option.help.starts_with("Not supported") { 2 } else { 0 }] += 1);
     let mut engines = [0; 3];

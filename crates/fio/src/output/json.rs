@@ -270,34 +270,24 @@ fn steady_state(criterion: &str, asked: &crate::language::thread::SteadyState, f
 }
 
 fn disk(disk: &DiskUse) -> Json {
-    let DiskCounts { ios, merges, sectors, ticks, in_queue, util } = disk.counts;
-    let mut members = Members::default()
-        .with_text("name", &disk.name)
-        .with_int("read_ios", ios[0])
-        .with_int("write_ios", ios[1])
-        .with_int("read_sectors", sectors[0])
-        .with_int("write_sectors", sectors[1])
-        .with_int("read_merges", merges[0])
-        .with_int("write_merges", merges[1])
-        .with_int("read_ticks", ticks[0])
-        .with_int("write_ticks", ticks[1])
-        .with_int("in_queue", in_queue)
-        .with_float("util", util);
-    if let Some(DiskCounts { ios, merges, sectors, ticks, in_queue, util }) = disk.beneath {
-        // The names as fio spells them, the one without its plural included.
-        members = members
-            .with_int("aggr_read_ios", ios[0])
-            .with_int("aggr_write_ios", ios[1])
-            .with_int("aggr_read_sectors", sectors[0])
-            .with_int("aggr_write_sectors", sectors[1])
-            .with_int("aggr_read_merges", merges[0])
-            .with_int("aggr_write_merge", merges[1])
-            .with_int("aggr_read_ticks", ticks[0])
-            .with_int("aggr_write_ticks", ticks[1])
-            .with_int("aggr_in_queue", in_queue)
-            .with_float("aggr_util", util);
-    }
-    members.object()
+    let members = Members::default().with_text("name", &disk.name);
+    let members = disk_counts(members, "", "merges", disk.counts);
+    // The names as fio spells them, the one without its plural included.
+    let beneath = disk.beneath.into_iter();
+    beneath.fold(members, |members, counts| disk_counts(members, "aggr_", "merge", counts)).object()
+}
+
+fn disk_counts(members: Members, prefix: &str, write_merges: &str, counts: DiskCounts) -> Members {
+    let DiskCounts { ios, merges, sectors, ticks, in_queue, util } = counts;
+    let of_both = [("ios", "ios", ios), ("sectors", "sectors", sectors), ("merges", write_merges, merges)];
+    let of_both = of_both.into_iter().chain([("ticks", "ticks", ticks)]);
+    of_both
+        .fold(members, |members, (read, write, counts)| {
+            let members = members.with_int(&format!("{prefix}read_{read}"), counts[0]);
+            members.with_int(&format!("{prefix}write_{write}"), counts[1])
+        })
+        .with_int(&format!("{prefix}in_queue"), in_queue)
+        .with_float(&format!("{prefix}util"), util)
 }
 
 /// What fio has not: response times, the phases in full (intervals, errors by class, the cache), notes.

@@ -284,18 +284,19 @@ fn disks(disks: &[DiskUse]) -> String {
     let mut out = String::from("\nDisk stats (read/write):\n");
     for disk in disks {
         let indent = if disk.beneath.is_some() { "    " } else { "  " };
-        let DiskCounts { ios, sectors, merges, ticks, in_queue, util } = disk.counts;
-        out += &format!(
-            "{indent}{}: ios={}/{}, sectors={}/{}, merge={}/{}, ticks={}/{}, in_queue={in_queue}, util={util:3.2}%",
-            disk.name, ios[0], ios[1], sectors[0], sectors[1], merges[0], merges[1], ticks[0], ticks[1]
-        );
-        if let Some(DiskCounts { ios, sectors, merges, ticks, in_queue, util }) = disk.beneath {
-            out += &format!(
-                ", aggrios={}/{}, aggsectors={}/{}, aggrmerge={}/{}, aggrticks={}/{}, aggrin_queue={in_queue}, aggrutil={util:3.2}%",
-                ios[0], ios[1], sectors[0], sectors[1], merges[0], merges[1], ticks[0], ticks[1]
-            );
+        out += &format!("{indent}{}: {}", disk.name, disk_counts("", disk.counts));
+        if let Some(beneath) = disk.beneath {
+            out += &format!(", {}", disk_counts("aggr", beneath));
         }
         out.push('\n');
     }
     out
+}
+
+fn disk_counts(prefix: &str, counts: DiskCounts) -> String {
+    let DiskCounts { ios, sectors, merges, ticks, in_queue, util } = counts;
+    let of_both = [("ios", ios), ("sectors", sectors), ("merge", merges), ("ticks", ticks)];
+    let of_both =
+        of_both.map(|(name, [read, written])| format!("{prefix}{name}={read}/{written}")).join(", ");
+    format!("{of_both}, {prefix}in_queue={in_queue}, {prefix}util={util:3.2}%")
 }

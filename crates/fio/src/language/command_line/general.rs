@@ -53,14 +53,15 @@ const MIN_ETA_INTERVAL: Nanos = Nanos(250_000_000);
 
 /// A general option.
 #[derive(Debug)]
-pub(super) struct General {
-    pub(super) name: &'static str,
-    /// With a single dash.
-    pub(super) short: Option<&'static str>,
+pub(in crate::language) struct General {
+    /// Without dashes.
+    pub(in crate::language) name: &'static str,
+    /// A name of one letter, with a single dash.
+    pub(in crate::language) short: Option<&'static str>,
     pub(super) takes: Takes,
     /// What its value is called in the help.
-    pub(super) value: &'static str,
-    pub(super) help: &'static str,
+    value: &'static str,
+    pub(in crate::language) help: &'static str,
     /// An empty value is one that was not given.
     pub(super) apply: fn(&mut Invocation, &str) -> Result,
 }
@@ -91,13 +92,22 @@ const fn perhaps(name: &'static str, value: &'static str, help: &'static str, ap
 }
 
 impl General {
+    /// Its value as the help shows it behind its name.
+    pub(in crate::language) fn value(&self) -> String {
+        match self.takes {
+            Takes::Nothing => String::new(),
+            Takes::Value => format!("={}", self.value),
+            Takes::Perhaps => format!("[={}]", self.value),
+        }
+    }
+
     const fn short(self, short: &'static str) -> General {
         General { short: Some(short), ..self }
     }
 }
 
 /// All of them, as `--help` lists them.
-pub(super) const OPTIONS: &[General] = &[
+pub(in crate::language) const OPTIONS: &[General] = &[
     with("debug", "AREA[,AREA...]", "Trace these areas; `help` lists them", debug),
     flag("parse-only", "Parse and check the jobs without running them", |to, _| set(&mut to.parse_only)),
     flag(
