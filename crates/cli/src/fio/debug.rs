@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use iolite_fio::driver::status::ThreadOf;
-use iolite_fio::language::command_line::OutputFormat;
+use iolite_fio::language::command_line::Format;
 use iolite_fio::language::{Invocation, Thread};
 use iolite_jobs::native;
 use iolite_model::{Access, Event, Job, JobTask, LoggedOperation, OpKind, OperationLog, Sink, Target};
@@ -65,7 +65,7 @@ impl Operations {
     /// standard error then.
     pub(super) fn of(invocation: &Invocation, thread_of: ThreadOf) -> Option<Operations> {
         let (io, random) = (wants(invocation, "io"), wants(invocation, "random"));
-        let separate = invocation.output.is_some() || invocation.formats.0.contains(&OutputFormat::Normal);
+        let separate = invocation.output.is_some() || invocation.formats.0.contains(&Format::Normal);
         let out: Box<dyn Write + Send> =
             if separate { Box::new(std::io::stdout()) } else { Box::new(std::io::stderr()) };
         (io || random).then_some(Operations { io, random, thread_of, out })

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use iolite_fio::language::command_line::OutputFormat;
 use iolite_fio::language::{Invocation, Thread};
 use iolite_fio::output::terse::TerseVersion;
 use iolite_fio::output::{FioRequest, Format, Results, header, laying_out};
@@ -45,16 +44,10 @@ impl Outputs {
                 To::File { file, path: path.clone() }
             }
         };
-        let format = |format: &OutputFormat| match format {
-            OutputFormat::Normal => Format::Normal,
-            OutputFormat::Terse => Format::Terse,
-            OutputFormat::Json => Format::Json,
-            OutputFormat::JsonPlus => Format::JsonPlus,
-        };
         let terse_version = invocation.terse_version.and_then(|version| TerseVersion::of(version.into()));
         let asked = FioRequest {
             version: super::VERSION.into(),
-            formats: invocation.formats.0.iter().map(format).collect(),
+            formats: invocation.formats.0.clone(),
             terse_version: terse_version.unwrap_or_default(),
             header: header(threads, &global_settings, super::VERSION)
                 + &laying_out(threads, &global_settings),

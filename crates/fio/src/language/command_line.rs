@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use iolite_model::{Bytes, FioChecksum, Nanos};
+use serde::{Deserialize, Serialize};
 
 use super::error::quoted;
 use super::job_file::{Section, Setting};
@@ -110,8 +111,9 @@ pub enum Action {
 }
 
 /// How results are reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputFormat {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
     /// Terminal output.
     Normal,
     /// Fields with semicolons between them.
@@ -124,11 +126,11 @@ pub enum OutputFormat {
 
 /// Formats of the results, in the order in which they were asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Formats(pub Vec<OutputFormat>);
+pub struct Formats(pub Vec<Format>);
 
 impl Default for Formats {
     fn default() -> Formats {
-        Formats(vec![OutputFormat::Normal])
+        Formats(vec![Format::Normal])
     }
 }
 

@@ -31,27 +31,12 @@ mod times;
 mod value;
 mod windows;
 
-use serde::{Deserialize, Serialize};
-
+pub use crate::language::command_line::Format;
 pub use header::{header, laying_out};
 pub use idle::Idleness;
 pub use logs::{AggregateLog, LogError, LogWriter};
 pub use recorded::{FioEnd, FioRequest, JobEnd, show};
 pub use result::{JobResult, Results, SteadyPoint, SteadyResult};
-
-/// A format of the results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// Human-readable text.
-    Normal,
-    /// A line of fields.
-    Terse,
-    /// JSON.
-    Json,
-    /// JSON with all bins of the histograms.
-    JsonPlus,
-}
 
 /// Whether human-readable text is among these formats.
 pub(crate) fn has_text(formats: &[Format]) -> bool {

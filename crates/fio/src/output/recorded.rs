@@ -9,7 +9,8 @@ use super::blocks::BlockResult;
 use super::idle::Idleness;
 use super::result::{JobResult, Results, SteadyResult};
 use super::terse::TerseVersion;
-use super::{Format, has_text, output};
+use super::{has_text, output};
+use crate::language::command_line::Format;
 use crate::language::thread::ThreadFacts;
 
 /// What the outputs of a run are to be: recorded when it begins.

@@ -2,7 +2,7 @@
 
 use iolite_model::{Bytes, FioChecksum, Nanos};
 
-use super::{Action, Eta, Formats, IdleProfile, Invocation, OutputFormat};
+use super::{Action, Eta, Format, Formats, IdleProfile, Invocation};
 use crate::language::error::{OptionError, Result};
 use crate::language::value::{OptionValue, Unit};
 
@@ -121,12 +121,12 @@ pub(in crate::language) const OPTIONS: &[General] = &[
     flag("bandwidth-log", "Log the bandwidth of all jobs together", |to, _| set(&mut to.bandwidth_log)),
     with("latency-log", "NAME", "Deprecated: refused, as by fio", |to, _| act(to, Action::LatencyLog)),
     flag("minimal", "Short for --output-format=terse", |to, _| {
-        to.formats = Formats(vec![OutputFormat::Terse]);
+        to.formats = Formats(vec![Format::Terse]);
         Ok(())
     }),
     with("output-format", "FORMAT[,FORMAT...]", "Output format: normal, terse, json or json+", formats),
     flag("append-terse", "Also print results in terse format", |to, _| {
-        add_format(&mut to.formats, OutputFormat::Terse);
+        add_format(&mut to.formats, Format::Terse);
         Ok(())
     }),
     with("terse-version", "NUMBER", "Version of the terse format: 2, 3 (default), 4 or 5", |to, text| {
@@ -296,10 +296,10 @@ fn formats(to: &mut Invocation, text: &str) -> Result {
     let mut formats = Formats(Vec::new());
     for format in text.split(',') {
         let format = match format.trim() {
-            "normal" => OutputFormat::Normal,
-            "terse" | "minimal" => OutputFormat::Terse,
-            "json" => OutputFormat::Json,
-            "json+" => OutputFormat::JsonPlus,
+            "normal" => Format::Normal,
+            "terse" | "minimal" => Format::Terse,
+            "json" => Format::Json,
+            "json+" => Format::JsonPlus,
             other => return Err(OptionError::unknown_word(other, ["normal", "terse", "json", "json+"])),
         };
         add_format(&mut formats, format);
@@ -321,7 +321,7 @@ fn checksums(text: &str) -> Result<Vec<(&'static str, FioChecksum)>> {
     Ok(CHECKSUMS.into_iter().filter(|(name, _)| asked.contains(name)).collect())
 }
 
-fn add_format(formats: &mut Formats, format: OutputFormat) {
+fn add_format(formats: &mut Formats, format: Format) {
     if !formats.0.contains(&format) {
         formats.0.push(format);
     }

@@ -26,7 +26,7 @@ fn general_options_are_distinguished_from_files() {
          -- --b.fio",
     );
     assert_eq!(invocation.files, ["a.fio", "-", "--b.fio"]);
-    assert_eq!(invocation.formats, Formats(vec![OutputFormat::Terse, OutputFormat::JsonPlus]));
+    assert_eq!(invocation.formats, Formats(vec![Format::Terse, Format::JsonPlus]));
     assert_eq!(invocation.output, Some("x.json".into()));
     assert_eq!(
         (invocation.eta_newline, invocation.status_interval),
@@ -36,11 +36,8 @@ fn general_options_are_distinguished_from_files() {
     assert_eq!((invocation.read_only, invocation.max_jobs), (true, Some(7)));
     assert_eq!(invocation.debug, ["io", "file"]);
     assert!(invocation.jobs.is_empty());
-    assert_eq!(parsed("").formats.0, [OutputFormat::Normal]);
-    assert_eq!(
-        parsed("--output-format=json --append-terse").formats.0,
-        [OutputFormat::Json, OutputFormat::Terse]
-    );
+    assert_eq!(parsed("").formats.0, [Format::Normal]);
+    assert_eq!(parsed("--output-format=json --append-terse").formats.0, [Format::Json, Format::Terse]);
 }
 
 #[test]
