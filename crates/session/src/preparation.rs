@@ -76,7 +76,7 @@ impl Drop for ControlGroups {
 /// Bytes read at a time, after which it is checked whether the user wants to stop.
 const CHUNK: u64 = 1 << 20;
 
-/// Reads the regular files of a task into the page cache, as far as the task uses them, or until the user interrupts.
+/// Reads the regular files of a task into the page cache, as far as they exist and the task uses them, or until the user interrupts.
 ///
 /// # Errors
 /// A file can't be read.
@@ -95,7 +95,11 @@ pub fn read_into_cache(task: &JobTask, control: &Control) -> Result<()> {
             }
             Ok(())
         };
-        whole().map_err(|source| Error::PreRead { path: path.clone(), source })?;
+        match whole() {
+            // The task will create it, and has nothing to read there.
+            Err(source) if source.kind() == io::ErrorKind::NotFound => {}
+            other => other.map_err(|source| Error::PreRead { path: path.clone(), source })?,
+        }
     }
     Ok(())
 }
@@ -121,6 +125,9 @@ mod tests {
     fn files_are_read_into_the_cache_until_the_user_interrupts() {
         let control = Control::default();
         assert_eq!(read(&control), 8 << 20);
+        let none = NamedFile { path: "no-such-file".into(), offset: Bytes(0), size: Bytes(1) };
+        let missing = FileTask { target: Target::Files(FilesTarget::of(vec![none])), ..FileTask::default() };
+        read_into_cache(&JobTask::Io(Box::new(missing)), &control).unwrap();
         control.interrupt();
         assert_eq!(read(&control), 0);
     }

@@ -88,10 +88,10 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("The JSON output contains options without a value.", "Their value is empty. fio 3.33 leaves them out."),
     (
         "The requested amount of I/O is always done.",
-        "fio ends a mix of reads and writes with `io_size` or `loops` before or after its amount is done, and reads nothing from files of \
+        "fio ends a mix of reads and writes with `io_size`, `loops` or a size that is no multiple of `bs` before or after its amount is done, and reads nothing from files of \
          `create_on_open`; several sizes at random offsets leave it gaps; of what `vsync` joins with `iodepth` above 1 it counts \
-         only a part of the bytes. `zonemode=strided` at random offsets ends with the last zone, and `percentage_random` with `loops` or \
-         `io_size` beside its amount. Here all of the amount is done, and files that are \
+         only a part of the bytes. `zonemode=strided` at random offsets or with zones smaller than a block ends with the last zone, `random_generator=lfsr` may leave \
+         out a file of one block, and with `percentage_random` or unaligned sizes the amount is missed by some blocks. Here all of the amount is done, and files that are \
          read are laid out, also where a job before has removed them; `mmap` syncs with blocks of every size, where fio wants 4 KiB.",
     ),
     (
@@ -120,7 +120,8 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ),
     (
         "Some jobs that fio 3.33 cannot run do run.",
-        "fio 3.33 never ends with `random_distribution=normal` in files of a few blocks, and fails with `io_submit_mode=offload` in rings, \
+        "fio 3.33 never ends with `random_distribution=normal` in files of a few blocks, and with some jobs that have \
+         `io_submit_mode=offload`; it fails with that in rings, \
          and with `write_hint` and `direct=1` together on current kernels.",
     ),
     (

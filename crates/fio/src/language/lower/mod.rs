@@ -59,6 +59,7 @@ pub fn lower(spec: &Spec, place: ThreadIndex, settings: &[(String, String)]) -> 
     if let JobTask::Io(task) = &thread.task {
         thread.too_small = !thread.create_only && io::does_nothing(spec, task);
         thread.create_only |= thread.too_small;
+        thread.pre_read &= !thread.too_small;
     }
     if let JobTask::Metadata(task) = &thread.task {
         let block = spec.sizes.smallest(0).0.max(1);

@@ -259,7 +259,8 @@ pub const OPTIONS: &[Opt] = &[
     .bounded("a mix has one alignment for all directions: the smallest"),
     flag("bs_unaligned", |s, on| s.sizes.unaligned = on)
         .named_also(&["blocksize_unaligned"])
-        .help("Sizes of a range need not be multiples of its minimum."),
+        .help("Sizes of a range need not be multiples of its minimum.")
+        .bounded("not with verify, because the blocks have no common unit"),
     flag("bs_is_seq_rand", |s, on| s.sizes.by_order = on).help(
         "If sizes are given for reads and writes, the first applies to sequential and the second to random \
          operations.",
