@@ -295,8 +295,11 @@ fn disks(disks: &[DiskUse]) -> String {
 
 fn disk_counts(prefix: &str, counts: DiskCounts) -> String {
     let DiskCounts { ios, sectors, merges, ticks, in_queue, util } = counts;
-    let of_both = [("ios", ios), ("sectors", sectors), ("merge", merges), ("ticks", ticks)];
-    let of_both =
-        of_both.map(|(name, [read, written])| format!("{prefix}{name}={read}/{written}")).join(", ");
-    format!("{of_both}, {prefix}in_queue={in_queue}, {prefix}util={util:3.2}%")
+    // As fio spells it.
+    let sectors_of = if prefix.is_empty() { "sectors" } else { "aggsectors" };
+    format!(
+        "{prefix}ios={}/{}, {sectors_of}={}/{}, {prefix}merge={}/{}, {prefix}ticks={}/{}, {prefix}in_queue={in_queue}, \
+         {prefix}util={util:3.2}%",
+        ios[0], ios[1], sectors[0], sectors[1], merges[0], merges[1], ticks[0], ticks[1]
+    )
 }
