@@ -44,11 +44,16 @@ pub(crate) fn load(name: &str) -> anyhow::Result<Profile> {
         return Err(UsageError::new(unknown(name)).into());
     }
     let mut text = String::new();
-    let read = File::open(name).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
+    let read = File::open(name).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
     read.map_err(|error| {
         let advice = ErrorCause::advice(&error, ErrorOrigin::Path(Path::new(name)));
         UsageError::new(format!("cannot read the profile {name}: {error}{advice}"))
     })?;
+    if text.len() as u64 > LARGEST {
+        return Err(
+            UsageError::new(format!("the profile {name} is larger than 1 MiB: it is no profile")).into()
+        );
+    }
     parse(&text).map_err(|error| UsageError::new(format!("the profile {name} is invalid: {error}")).into())
 }
 

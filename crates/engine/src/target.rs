@@ -379,16 +379,21 @@ fn open_files(
         // What is there already stays before what is appended.
         base = files.first().and_then(|file| file.metadata().ok()).map_or(0, |metadata| metadata.len());
     }
-    let donor = target.donor.as_ref().map(|donor| open_donor(donor, admitted)).transpose()?;
+    let donor =
+        target.donor.as_ref().map(|donor| open_donor(donor, target.overwrite, admitted)).transpose()?;
     undo.keep();
     task.target = Target::Files(target);
     Ok(Targets { given, renewed, donor, _removal: removal, ..Targets::inherited(task, files, base) })
 }
 
-/// Opens the file that blocks are exchanged with, or creates it.
-fn open_donor(donor: &Donor, admitted: &mut Admitted) -> Result<(Arc<File>, bool), EngineError> {
+/// Opens the file that blocks are exchanged with, or creates it. What it holds is lost, like what is written over.
+fn open_donor(
+    donor: &Donor,
+    overwrite: Overwrite,
+    admitted: &mut Admitted,
+) -> Result<(Arc<File>, bool), EngineError> {
     let file = if donor.path.exists() {
-        admitted.open(&donor.path, Overwrite::Anything, Access { write: true, ..Access::default() })?.0
+        admitted.open(&donor.path, overwrite, Access { write: true, ..Access::default() })?.0
     } else {
         admitted.make(&donor.path)?
     };

@@ -29,7 +29,8 @@ pub enum BackendKind {
     Fallocate,
     /// ftruncate(2) to each write's offset.
     Truncate,
-    /// Each write exchanges the blocks there with those of another file (ext4's `EXT4_IOC_MOVE_EXT`); what both hold stays.
+    /// Each write exchanges the blocks there with those of another file (ext4's `EXT4_IOC_MOVE_EXT`); what the files hold stays, what the
+    /// other one held is lost.
     MoveExtents,
     /// No I/O: each operation uses CPU time.
     Busy(BusyOptions),

@@ -9,6 +9,8 @@ pub const EMFILE: i32 = 24;
 pub const EIO: i32 = 5;
 /// The operation would have had to wait.
 pub const EAGAIN: i32 = 11;
+/// What the operation needs is in use.
+pub const EBUSY: i32 = 16;
 /// The operation, or a setting of it, is invalid to the system.
 pub const EINVAL: i32 = 22;
 /// No space is left on the device.

@@ -78,15 +78,9 @@ pub struct IometerPoint {
     /// Workers.
     pub workers: u32,
     /// Targets of each worker, each with a test file of its own; all workers use the same files.
-    #[serde(default = "one")]
     pub targets: u32,
     /// Outstanding operations of each worker at each target.
     pub depth: u32,
-}
-
-/// Runs of earlier versions have one target.
-const fn one() -> u32 {
-    1
 }
 
 /// The figures of a run on another target, which a run of the same test is compared with.

@@ -132,7 +132,8 @@ pub struct FilesTarget {
     pub donor: Option<Donor>,
 }
 
-/// A file whose blocks are exchanged with those of others, on the same file system. It is created if it does not exist, and kept.
+/// A file whose blocks are exchanged with those of others, on the same file system. It is created if it does not exist, and stays;
+/// what it holds is lost, which `overwrite` must allow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Donor {

@@ -1,7 +1,8 @@
 //! `iolite check`: the complete text in reading order (what was measured, how, what came of it, the answer), and its
 //! document, `"format": "iolite-check/1"`.
 //!
-//! The number after the slash is raised when a key goes away or changes its meaning; new keys may appear at any time.
+//! From the first release on, the number after the slash is raised when a key goes away or changes its meaning; new keys may
+//! appear at any time.
 //! Keys are in snake_case and end in their unit: `_ns` nanoseconds, `_bytes`, `_seconds`, `_unix_ns` nanoseconds
 //! since 1970 (UTC); `iops` is operations per second. JSON has no infinity: a number that is unknown or infinite is
 //! null. Text is as it was found, JSON's own escapes aside; paths that are not UTF-8 have U+FFFD in place of what

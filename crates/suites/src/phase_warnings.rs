@@ -1,6 +1,6 @@
 //! Warnings about a phase that has been measured.
 
-use iolite_model::{Ending, ErrorClass, Iops, Mix, Nanos, OpKind, Task, Warning};
+use iolite_model::{CacheStamp, Ending, ErrorClass, Iops, Mix, Nanos, OpKind, Task, Warning};
 use iolite_stats::{Change, PhaseChanges, PhaseResult};
 
 /// Measured time below which a figure is said to rest on little.
@@ -54,6 +54,15 @@ pub(crate) fn foreign_load(result: &PhaseResult, name: impl Fn() -> String) -> O
     cache.foreign_read().filter(|_| cache.own_read.is_some() || reads_only)?;
     let (requested, device) = (cache.requested_read, cache.device_read?);
     Some(Warning::ForeignLoad { phase: name(), kind: OpKind::Read, requested, device })
+}
+
+/// Whether others used the device during a phase.
+pub(crate) fn beside_others(result: &PhaseResult, direct: bool) -> bool {
+    let cache = &result.end.cache;
+    // Inside databases the stamp alone shows it, unless this program's own I/O is known: reads of theirs are amplified.
+    cache.stamp() == CacheStamp::OtherIo
+        || foreign_load(result, String::new).is_some()
+        || direct && cache.foreign_writes()
 }
 
 /// What did not stay as it was within a phase that is meant to go on alike: level shifts, the longest stall, a period.

@@ -155,15 +155,19 @@ fn memory_that_may_not_be_locked_is_an_error_with_its_remedy() {
     produced(ErrorCause::LockedMemory, &(stderr(&output) + &String::from_utf8_lossy(&output.stdout)));
 }
 
+const SETTING: &str = "/proc/sys/kernel/io_uring_disabled";
+
+/// The setting as it was before, which it is again in the end.
+struct Restored(String);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        fs::write(SETTING, &self.0).unwrap();
+    }
+}
+
 #[test]
 fn without_io_uring_by_its_sysctl_it_is_the_same() {
-    const SETTING: &str = "/proc/sys/kernel/io_uring_disabled";
-    struct Restored(String);
-    impl Drop for Restored {
-        fn drop(&mut self) {
-            fs::write(SETTING, &self.0).unwrap();
-        }
-    }
     // It is the whole host's setting: users other than root get no new rings meanwhile.
     if std::env::var_os("IOLITE_TEST_SYSCTL").is_none() || !is_root() {
         return skip("kernel.io_uring_disabled is the whole host's (`make faults` as root tries it)")

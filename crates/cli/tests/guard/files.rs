@@ -65,15 +65,18 @@ fn a_file_held_by_a_process_that_cannot_be_seen_stays_as_it_is() {
     assert!(before == checksum(&mine));
 }
 
+/// An attribute of a file that is removed in the end.
+struct Attribute<'a>(&'a Path, &'a str);
+
+impl Drop for Attribute<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("chattr").arg(format!("-{}", self.1)).arg(self.0).status();
+    }
+}
+
 /// Attributes of chattr(1) that hold for root as well.
 #[test]
 fn an_immutable_file_stays_as_it_is_and_the_remedy_names_lsattr() {
-    struct Attribute<'a>(&'a Path, &'a str);
-    impl Drop for Attribute<'_> {
-        fn drop(&mut self) {
-            let _ = Command::new("chattr").arg(format!("-{}", self.1)).arg(self.0).status();
-        }
-    }
     let place = TestDirectory::new();
     for attribute in ["i", "a"] {
         let path = precious(&place, attribute);
@@ -118,6 +121,30 @@ fn a_file_of_a_server_that_runs_stays_as_it_is_although_nobody_has_it_open() {
         let Some(server) = PrivateServer::start(kind) else { continue };
         let path = server.directory.path().join(file);
         refused(&place, &path, &path, "it belongs to a database server that runs");
+    }
+}
+
+/// The file that blocks are exchanged with loses what it holds.
+#[test]
+fn what_a_donor_of_blocks_holds_is_kept_unless_it_may_be_overwritten() {
+    let place = TestDirectory::new();
+    let path = precious(&place, "donor");
+    let before = checksum(&path);
+    for (overwrite, why) in [("never", "overwrite"), ("blank", "not blank")] {
+        let text = format!(
+            "[[tasks]]\n[tasks.io]\nname = 'test'\nbackend = 'move-extents'\nmix = 'write'\nstop.passes = 1\n\
+             target.files = {{ files = [{{ path = '{}', size = '64KiB' }}], overwrite = '{overwrite}', donor = {{ path = '{}' }} }}\n",
+            place.root.path().join("new").display(),
+            path.display()
+        );
+        let job = place.root.path().join("donor.toml");
+        fs::write(&job, text).unwrap();
+        let mut command = Command::new(IOLITE);
+        command.arg("run").arg(&job).arg("--results").arg(place.results());
+        let output = command.env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(said(&output).contains(why), "{}", said(&output));
+        assert!(before == checksum(&path));
     }
 }
 

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use iolite_model::errno::EINVAL;
+use iolite_model::errno::{EBUSY, EINVAL};
 use iolite_sys::trim::Trim;
-use iolite_sys::{extents, file};
+use iolite_sys::{extents, file, page_cache};
 
 use super::BlockingBackend;
 use super::IoOp;
@@ -15,7 +15,8 @@ use super::Op;
 use super::moved;
 use crate::backend::files::Files;
 
-/// Each write exchanges the blocks there with those of the donor at the same offset; what both hold stays.
+/// Each write exchanges the blocks there with those of the donor at the same offset. What the files hold stays; what the donor held there
+/// is lost.
 #[derive(Debug)]
 pub struct MoveExtents {
     medium: Medium,
@@ -47,12 +48,24 @@ impl MoveExtents {
 
     fn exchange(&self, target: &File, offset: u64, length: u64) -> io::Result<u64> {
         let Some(trim) = self.gives_back else {
-            return extents::exchange(target, &self.donor, offset, length);
+            return self.exchange_evicted(target, offset, length);
         };
         file::reserve(&self.donor, offset, length, false)?;
-        let exchanged = extents::exchange(target, &self.donor, offset, length)?;
+        let exchanged = self.exchange_evicted(target, offset, length);
         trim.trim(&self.donor, offset, length)?;
-        Ok(exchanged)
+        exchanged
+    }
+
+    /// The kernel calls busy what was exchanged just before and is in the page cache still.
+    fn exchange_evicted(&self, target: &File, offset: u64, length: u64) -> io::Result<u64> {
+        match extents::exchange(target, &self.donor, offset, length) {
+            Err(error) if error.raw_os_error() == Some(EBUSY) => {
+                page_cache::evict(target, offset, length)?;
+                page_cache::evict(&self.donor, offset, length)?;
+                extents::exchange(target, &self.donor, offset, length)
+            }
+            done => done,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use iolite_model::{AccessLine, AccessSpec, IometerTerms, Nanos};
 use iolite_results::Run;
+use iolite_stats::PhaseResult;
 
 use super::figures::{self, Figures};
 
@@ -127,7 +128,8 @@ pub(super) fn of_points(run: &Run, terms: &IometerTerms, figures: &[Figures<'_>]
             out += &(row(kind, &name, &it, terms).join(",") + "\n");
         }
     }
-    let ends = run.phases.iter().map(|phase| phase.info.started.0.saturating_add(phase.end.measured.0));
+    let took = |phase: &PhaseResult| terms.ramp.0.saturating_add(phase.end.measured.0);
+    let ends = run.phases.iter().map(|phase| phase.info.started.0.saturating_add(took(phase)));
     let end = Nanos(started.0.saturating_add(ends.max().unwrap_or(0)));
     out + &format!("'Time Stamp\n{}\n'End results\n", time_stamp(end))
 }

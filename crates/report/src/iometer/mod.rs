@@ -72,8 +72,10 @@ pub(crate) fn text(run: &Run, terms: &IometerTerms, style: Style) -> String {
 
 fn table(figures: &[Figures<'_>], styler: Styler) -> String {
     let spread = styler.clean("±");
+    let loads = figures.iter().map(|it| load(it.point).len() + 1);
+    let wide = loads.max().unwrap_or_default().max(LOAD);
     let mut out = format!(
-        "{:>3}  {:<NAME$}{:>LOAD$}{:>10}{spread:>8}{:>10}{:>9}{:>9}{:>9}{:>6}  cache\n",
+        "{:>3}  {:<NAME$}{:>wide$}{:>10}{spread:>8}{:>10}{:>9}{:>9}{:>9}{:>6}  cache\n",
         "", "access specification", "load", "IO/s", "MB/s", "average", "p99", "longest", "%CPU"
     );
     for it in figures {
@@ -86,7 +88,7 @@ fn table(figures: &[Figures<'_>], styler: Styler) -> String {
         }
         let number = if name.is_empty() { String::new() } else { it.number.to_string() };
         let line = format!(
-            "{number:>3}  {name:<NAME$}{:>LOAD$}{:>10}{:>8}{:>10.2}{:>9}{:>9}{:>9}{:>6.0}  {}",
+            "{number:>3}  {name:<NAME$}{:>wide$}{:>10}{:>8}{:>10.2}{:>9}{:>9}{:>9}{:>6.0}  {}",
             load(it.point),
             Iops(it.rates[0]).to_string(),
             table::percent(it.rate.relative_half_width()),

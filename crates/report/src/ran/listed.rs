@@ -153,8 +153,12 @@ impl Listed {
         Ending::state(self.ending.as_ref())
     }
 
-    /// Start as date and time (UTC).
+    /// Start as date and time (UTC); empty for a time out of range.
     pub(super) fn started(&self) -> (String, String) {
-        (utc(self.started_unix, "%Y-%m-%d"), utc(self.started_unix, "%H:%M:%S"))
+        let [date, time] = ["%Y-%m-%d", "%H:%M:%S"].map(|format| match utc(self.started_unix, format) {
+            unknown if unknown == "?" => String::new(),
+            known => known,
+        });
+        (date, time)
     }
 }

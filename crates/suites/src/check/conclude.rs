@@ -1,14 +1,12 @@
 //! What the phases of a check say together.
 
-use iolite_model::{
-    CacheStamp, Concluded, Ending, HostLimit, Measure, Nanos, OpKind, PhaseEnd, Verdict, Warning,
-};
+use iolite_model::{Concluded, Ending, HostLimit, Measure, Nanos, OpKind, PhaseEnd, Verdict, Warning};
 use iolite_stats::{Estimate, Knee, LoadPoint, PhaseResult};
 
 use super::plan::{self, Pattern, Search, Stage};
 use super::{Check, KneeFound, precondition, tasks};
 use crate::judge::{Capacity, Circumstances, Disturbance, Evidence, RateDemand, is_undecided, judge};
-use crate::phase_warnings::{foreign_load, short_phases};
+use crate::phase_warnings::{beside_others, short_phases};
 use crate::procedure::Conclusions;
 use crate::search::{capped, load_point};
 
@@ -23,15 +21,6 @@ const FLUSHED: f64 = 0.5;
 
 /// Syncs below which nothing is said of flushes.
 const FEW_SYNCS: u64 = 20;
-
-/// Whether others used the device during a phase.
-fn beside_others(result: &PhaseResult, direct: bool) -> bool {
-    let cache = &result.end.cache;
-    // Inside databases the stamp alone shows it, unless this program's own I/O is known: reads of theirs are amplified.
-    cache.stamp() == CacheStamp::OtherIo
-        || foreign_load(result, String::new).is_some()
-        || direct && cache.foreign_writes()
-}
 
 /// All windows of a stage as one phase, and each.
 struct Windows<'a> {

@@ -262,12 +262,17 @@ fn a_slow_device_is_unfit_unless_other_programs_can_have_made_it_slow() {
         "{fitness:?} {why}"
     );
     assert_eq!(waited(0.05).0, Fitness::Unfit);
-    let foreign = |run: &mut Run| {
-        let (requested, device, kind) = (Bytes(1), Bytes(9), OpKind::Read);
-        run.warnings.push(Warning::ForeignLoad { phase: "dd: write".into(), requested, kind, device });
+    // Others read from the device while this program wrote to it; in another phase they explain nothing.
+    let foreign = |phase: usize| {
+        slow(&|run| {
+            let cache = &mut run.phases[phase].end.cache;
+            (cache.own_read, cache.device_read) =
+                (Some(cache.requested_read), Some(Bytes(cache.requested_read.0 * 4 + (1 << 30))));
+        })
     };
-    let (fitness, why) = slow(&foreign);
+    let (fitness, why) = foreign(0);
     assert!(fitness == Fitness::Marginal && why.contains("repeat on an idle device"), "{fitness:?} {why}");
+    assert_eq!(foreign(2).0, Fitness::Unfit);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use iolite_model::{
     BonniePhase, Bytes, ClassicStep, ClassicTerms, DdStep, Fitness, HostLimit, Iops, IozoneTest, Nanos,
-    OpKind, Reason, ReasonUnit, Statistic, Task, Verdict, Warning,
+    OpKind, Reason, ReasonUnit, Statistic, Task, Verdict,
 };
 use iolite_results::Run;
 use iolite_stats::{Estimate, PhaseResult, SignTest, Streamed};
@@ -11,7 +11,7 @@ use crate::judge::{
     Disturbance, HostUse, fitness, from_memory, judge_failures, judge_run, judge_storage, nanos,
     on_ratio_scale, reaches,
 };
-use crate::phase_warnings::is_short;
+use crate::phase_warnings::{beside_others, is_short};
 
 /// The profile whose bounds these are.
 const PROFILE: &str = "oltp-flash";
@@ -89,9 +89,9 @@ fn judged<'a>(terms: &ClassicTerms, run: &'a Run) -> Vec<Judged<'a>> {
 }
 
 impl Judged<'_> {
-    /// What was beside the phases: I/O of others in the run, or waits for CPUs in these phases.
+    /// What was beside these phases: I/O of others, or waits for CPUs.
     fn disturbance(&self, run: &Run) -> Option<Disturbance> {
-        if run.warnings.iter().any(|warning| matches!(warning, Warning::ForeignLoad { .. })) {
+        if self.phases.iter().any(|phase| beside_others(phase, is_direct(phase))) {
             return Some(Disturbance::Device);
         }
         let (host, phases) = (HostUse::of(run), || self.phases.iter().copied());
@@ -130,8 +130,7 @@ impl Judged<'_> {
             Figure::Stream(kind) => kind,
             Figure::Rate | Figure::Response => OpKind::Read,
         };
-        let direct = |phase: &PhaseResult| matches!(&phase.info.task, Task::File(task) if task.direct);
-        let memory = self.phases.iter().find_map(|phase| from_memory(phase, kind, direct(phase)));
+        let memory = self.phases.iter().find_map(|phase| from_memory(phase, kind, is_direct(phase)));
         if let Some(why) = memory {
             reason.reserve(Fitness::Marginal, why);
         }
@@ -194,6 +193,10 @@ impl Judged<'_> {
             }
         }
     }
+}
+
+fn is_direct(phase: &PhaseResult) -> bool {
+    matches!(&phase.info.task, Task::File(task) if task.direct)
 }
 
 /// Whether a rate reaches a floor.

@@ -60,6 +60,8 @@ fn cost(layers: &Layers, run: &Run, path: Path, shape: Shape) -> Option<Cost> {
         let usage = run.of_phase::<Usage>(window.info.index)?;
         Some((window.totals.operations(kind) as f64, (usage.user.0 + usage.system.0) as f64))
     });
+    // Figures of a layer are of the same windows.
+    let cpu = cpu.filter(|_| windows.iter().all(|window| run.of_phase::<Usage>(window.info.index).is_some()));
     let device = of_windows(Direction::LowerIsBetter, &|window| {
         let cache = &window.end.cache;
         let bytes = if shape == Shape::Commit { cache.device_written } else { cache.device_read };
