@@ -79,7 +79,13 @@ fn checksums_and_clocks_are_tested_in_fio_s_form() {
     assert!(clocks.ends_with("cs: Pass!\n"), "{clocks}");
     if fio_is_installed() {
         assert_eq!(words_of(&found), words_of(&printed(&done(theirs(&place, &crc)))));
-        assert_eq!(lines(&clocks), lines(&printed(&done(theirs(&place, &["--cpuclock-test"])))));
+        let output = theirs(&place, &["--cpuclock-test"]).output().unwrap();
+        if output.status.success() {
+            assert_eq!(lines(&clocks), lines(&printed(&output)));
+        } else {
+            // It fails where a CPU is taken away between two readings.
+            eprintln!("skipped: fio finds its own clocks apart");
+        }
     }
 }
 

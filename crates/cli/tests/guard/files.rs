@@ -132,7 +132,7 @@ fn what_a_donor_of_blocks_holds_is_kept_unless_it_may_be_overwritten() {
     let before = checksum(&path);
     for (overwrite, why) in [("never", "overwrite"), ("blank", "not blank")] {
         let text = format!(
-            "[[tasks]]\n[tasks.io]\nname = 'test'\nbackend = 'move-extents'\nmix = 'write'\nstop.passes = 1\n\
+            "[[tasks]]\n[tasks.io]\nname = 'test'\nbackend = 'move-extents'\nmix = 'write'\nstop.operations = 1\n\
              target.files = {{ files = [{{ path = '{}', size = '64KiB' }}], overwrite = '{overwrite}', donor = {{ path = '{}' }} }}\n",
             place.root.path().join("new").display(),
             path.display()
