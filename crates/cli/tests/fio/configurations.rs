@@ -115,7 +115,7 @@ const BESIDES: &[(Condition, &[&str])] = &[
     (Configuration::is_repeated_write, &["--unlink_each_loop=1"]),
     (Configuration::always, &["--fill_device=1"]),
     (Configuration::is_plain, &["--filesize=32k", "--filesize=128k", "--filesize=16k-64k"]),
-    (Configuration::always, &["--lockfile=exclusive", "--lockfile=readwrite"]),
+    (Configuration::keeps_its_files, &["--lockfile=exclusive", "--lockfile=readwrite"]),
     (Configuration::always, &["--create_serialize=0", "--create_fsync=0", "--fsync_on_close=1"]),
     // Places.
     (
@@ -292,6 +292,11 @@ impl Configuration {
     /// What was removed between loops is not read.
     fn is_repeated_write(&self) -> bool {
         self.has("loops") && !self.has("lockfile") && matches!(self.rw(), "write" | "randwrite")
+    }
+
+    /// Locks are of files that stay.
+    fn keeps_its_files(&self) -> bool {
+        !self.has("unlink_each_loop")
     }
 
     fn has_depth(&self) -> bool {

@@ -244,7 +244,8 @@ impl<'a> Planner<'a> {
     fn ends(&self) -> BTreeMap<PathBuf, u64> {
         let files = self.threads.iter().filter_map(|thread| match &thread.task {
             JobTask::Io(task) => match &task.target {
-                Target::Files(target) => Some(&target.files),
+                // What is removed after the job is no place to go on from.
+                Target::Files(target) if !target.remove => Some(&target.files),
                 _ => None,
             },
             JobTask::Metadata(_) => None,

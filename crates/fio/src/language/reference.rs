@@ -91,8 +91,13 @@ const DIFFERENCES: &[(&str, &str)] = &[
         "fio ends a mix of reads and writes with `io_size`, `loops` or a size that is no multiple of `bs` before or after its amount is done, and reads nothing from files of \
          `create_on_open`; several sizes at random offsets leave it gaps; of what `vsync` joins with `iodepth` above 1 it counts \
          only a part of the bytes. `zonemode=strided` at random offsets or with zones smaller than a block ends with the last zone, `random_generator=lfsr` may leave \
-         out a file of one block, and with `percentage_random` or unaligned sizes the amount is missed by some blocks. Here all of the amount is done, and files that are \
+         out a file of one block, and with `percentage_random` or unaligned sizes the amount is missed by some blocks. So it is with a number behind `rw` at random offsets or in mixes, with files \
+         chosen by `zipf`, `pareto` or `normal` with `loops`, and with several sizes in order together with `io_size`, `number_ios` or zones. Here all of the amount is done, and files that are \
          read are laid out, also where a job before has removed them; `mmap` syncs with blocks of every size, where fio wants 4 KiB.",
+    ),
+    (
+        "What `verify_backlog` has verified from the page cache is verified again.",
+        "Without `direct`, data may be read from memory while the job writes; it is read once more at the end of the job.",
     ),
     (
         "Interim results have no disk statistics.",
