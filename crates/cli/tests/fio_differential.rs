@@ -12,6 +12,7 @@ mod configurations;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -70,6 +71,15 @@ fn within_time(command: Command) -> Command {
     limited
 }
 
+/// Kills the processes that work in a directory: those that a killed program has left.
+fn kill_those_in(directory: &Path) {
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        if fs::read_link(process.path().join("cwd")).is_ok_and(|place| place == directory) {
+            let _ = Command::new("kill").arg("-9").arg(process.file_name()).status();
+        }
+    }
+}
+
 fn came(program: Program, directory: &Path, configuration: &Configuration) -> Came {
     let mut arguments = vec!["--output-format=json".to_owned()];
     if configuration.file {
@@ -78,8 +88,18 @@ fn came(program: Program, directory: &Path, configuration: &Configuration) -> Ca
     } else {
         arguments.extend_from_slice(&configuration.options);
     }
-    let output = within_time(command_as_fio(program, directory, &arguments)).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
+    // Not a pipe: fio's jobs have sessions of their own, and hold what they inherit when it has been killed.
+    let mut printed = tempfile::tempfile().unwrap();
+    let mut command = within_time(command_as_fio(program, directory, &arguments));
+    command.stdout(printed.try_clone().unwrap()).stderr(Stdio::null());
+    let status = command.status().unwrap();
+    if matches!(status.code(), None | Some(KILLED)) {
+        kill_those_in(directory);
+    }
+    let mut text = Vec::new();
+    printed.rewind().unwrap();
+    printed.read_to_end(&mut text).unwrap();
+    let text = String::from_utf8_lossy(&text);
     let document: Value = text
         .find("{\n")
         .map_or(Value::Null, |start| serde_json::from_str(&text[start..]).unwrap_or(Value::Null));
@@ -110,7 +130,7 @@ fn came(program: Program, directory: &Path, configuration: &Configuration) -> Ca
         files.insert(name, fs::metadata(&path).unwrap().len());
     }
     let amounts = amounts(&document, configuration.counts_operations());
-    Came { code: output.status.code(), files, contents, amounts, order, keys: found }
+    Came { code: status.code(), files, contents, amounts, order, keys: found }
 }
 
 /// Direction, size and offset of a line of a log.
