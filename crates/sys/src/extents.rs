@@ -67,7 +67,7 @@ struct MoveExtent {
 pub fn exchange(file: &File, donor: &File, offset: u64, length: u64) -> io::Result<u64> {
     let block = file.metadata()?.blksize().max(1);
     if !offset.is_multiple_of(block) || !length.is_multiple_of(block) {
-        return Err(io::ErrorKind::InvalidInput.into());
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
     let mut exchanged = MoveExtent {
         reserved: 0,

@@ -243,19 +243,12 @@ fn blocks_are_exchanged_with_those_of_another_file() {
         ours(&place, &["--name=x", "--ioengine=e4defrag", "--rw=write", "--size=1m"]).output().unwrap();
     assert!(stderr(&refused).contains("donorname"), "{}", stderr(&refused));
     for inplace in ["--inplace=0", "--inplace=1"] {
+        let job = "--name=x --filename=f --size=1m --bs=32k --rw=write --ioengine=e4defrag --donorname=d --directory=.";
+        let mut job: Vec<&str> = job.split(' ').collect();
+        job.extend([inplace, "--output-format=json"]);
         let mut left = Vec::new();
         for program in programs() {
-            let job = [
-                "--name=x",
-                "--filename=f",
-                "--size=1m",
-                "--bs=32k",
-                "--rw=write",
-                "--ioengine=e4defrag",
-                "--directory=.",
-            ];
-            let more = ["--donorname=d", inplace, "--output-format=json"];
-            let mut command = program(&place, &[&job[..], &more].concat());
+            let mut command = program(&place, &job);
             let directory = command.get_current_dir().unwrap().to_owned();
             let _ = fs::remove_file(directory.join("d"));
             let file = fs::File::create(directory.join("f")).unwrap();
@@ -290,18 +283,11 @@ fn blocks_are_exchanged_with_those_of_another_file() {
         }
         assert_eq!(left[0].0, 32);
         // Again, what was exchanged just before.
-        let again = [
-            "--name=x",
-            "--filename=f",
-            "--size=1m",
-            "--bs=32k",
-            "--rw=write",
-            "--ioengine=e4defrag",
-            "--loops=2",
-        ];
-        let output =
-            done(ours(&place, &[&again[..], &["--donorname=d", inplace, "--output-format=json"]].concat()));
+        let output = done(ours(&place, &[&job[..], &["--loops=2"]].concat()));
         assert_eq!(document(&output)["jobs"][0]["write"]["total_ios"], 64);
         assert!(left.iter().all(|other| *other == left[0]), "{inplace}: {left:?}");
+        // Half a block is no fault of the storage.
+        let output = ours(&place, &[&job[..], &["--bs=512"]].concat()).output().unwrap();
+        assert_eq!(document(&output)["jobs"][0]["error"], 22);
     }
 }
