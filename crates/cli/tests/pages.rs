@@ -23,7 +23,7 @@ fn job() -> String {
     let task = |(block, workers): (&str, u32)| {
         format!(
             "[[tasks]]\n[tasks.io]\nname = 'x{workers} of {block} </script><b>\"&'\nmix = 'write'\naccess = 'random'\nblock = '{block}'\n\
-             concurrency = {workers}\nworkers = {workers}\nbackend = 'sync'\nstop.runtime = '900ms'\ninterval = '50ms'\n\
+             concurrency = {workers}\nworkers = {workers}\nbackend = 'sync'\nstop.runtime = '500ms'\ninterval = '50ms'\n\
              target.file = {{ name = '{block}-{workers}', size = '8MiB', create = true }}\n"
         )
     };
@@ -63,7 +63,7 @@ fn url(page: &Path) -> String {
 fn inaccessible(browser: &mut Browser, axe: &str) -> Vec<String> {
     browser.value(&format!("{axe};0"));
     let found = browser.value(
-        "axe.run().then(found => found.violations.flatMap(rule => rule.nodes.map(node => \
+        "axe.run({ resultTypes: ['violations'] }).then(found => found.violations.flatMap(rule => rule.nodes.map(node => \
          rule.id + ': ' + node.html.slice(0, 200) + ' ' + (node.any[0]?.message ?? ''))))",
     );
     found.as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned()).collect()
@@ -406,10 +406,11 @@ impl Drop for Going {
     }
 }
 
+/// Its rate is limited: browsers and other tests need the CPUs.
 fn begin(place: &TestDirectory) -> Going {
     let job = place.root.path().join("long.toml");
     let text = "[[tasks]]\n[tasks.io]\nname = 'long'\nmix = 'write'\nbackend = 'sync'\nstop.runtime = '1h'\ninterval = '50ms'\n\
-                target.file = { name = 'long', size = '1MiB', create = true }\n";
+                arrival.constant = 500\ntarget.file = { name = 'long', size = '1MiB', create = true }\n";
     std::fs::write(&job, text).unwrap();
     let mut command = Command::new(IOLITE);
     command.args(["run", job.to_str().unwrap(), "--quiet", "--directory"]).arg(place.data());

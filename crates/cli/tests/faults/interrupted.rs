@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{IOLITE, TestDirectory, entries, json, skip, stderr};
-use crate::{ended_by_itself, injected, nothing_is_lost, run, writes};
+use crate::{ended_by_itself, injected, nothing_is_lost, run, slow_writes, writes};
 
 fn spawn(place: &TestDirectory, stop: &str) -> Child {
     run(place, &writes(stop)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -164,7 +164,7 @@ fn a_program_that_cannot_report_a_signal_and_one_that_measures_nothing_end_by_it
 fn a_run_under_nohup_outlives_its_terminal() {
     let place = TestDirectory::new();
     let job = place.root.path().join("job.toml");
-    std::fs::write(&job, writes("stop.runtime = '8s'")).unwrap();
+    std::fs::write(&job, slow_writes("stop.runtime = '8s'")).unwrap();
     let mut command = Command::new("nohup");
     command.arg(IOLITE).arg("run").arg(job).arg("--directory").arg(place.data());
     command.arg("--results").arg(place.results()).args(["--json", "--quiet"]).stdin(Stdio::null());

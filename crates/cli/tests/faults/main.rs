@@ -31,6 +31,11 @@ fn writes(stop: &str) -> String {
     )
 }
 
+/// The same at a rate that leaves the CPUs to other tests.
+fn slow_writes(stop: &str) -> String {
+    writes(&format!("arrival.constant = 1000\n{stop}"))
+}
+
 /// Counts what was injected, for the totals in docs/safety.md (`make faults`).
 fn injected(fault: &str, times: u64) {
     println!("injected: {times} {fault}");

@@ -9,12 +9,12 @@ use iolite_model::ErrorCause;
 use crate::common::{Mount, TestDirectory, entries, is_root, json, skip, stderr};
 use crate::file_system::Faulty;
 use crate::fuse::{Call, Fault, Rule};
-use crate::{ended_by_itself, injected, nothing_is_lost, run, writes};
+use crate::{ended_by_itself, injected, nothing_is_lost, run, slow_writes, writes};
 
 #[test]
 fn a_database_that_another_program_locks_for_a_while_loses_nothing() {
     let place = TestDirectory::new();
-    let mut command = run(&place, &writes("stop.runtime = '3s'"));
+    let mut command = run(&place, &slow_writes("stop.runtime = '3s'"));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     place.wait_for_intervals(&mut child, 5);
     let other = rusqlite::Connection::open(place.results()).unwrap();
@@ -70,7 +70,7 @@ fn results_that_are_damaged_or_read_only_are_an_error_before_anything_is_measure
 /// A run beside whose results `command` is executed on one of their files.
 fn beside_results(command: &[&str], suffix: &str) -> (TestDirectory, Output) {
     let place = TestDirectory::new();
-    let mut running = run(&place, &writes("stop.runtime = '3s'"));
+    let mut running = run(&place, &slow_writes("stop.runtime = '3s'"));
     let mut child = running.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     place.wait_for_intervals(&mut child, 5);
     let mut file = place.results().into_os_string();
@@ -110,7 +110,7 @@ fn results_on_a_full_or_read_only_file_system_do_not_end_a_run() {
     let Some(mount) = Mount::new(&["-t", "tmpfs", "-o", "size=4m", "tmpfs"], &small) else { return };
     for fault in ["full", "read-only"] {
         let job = place.root.path().join("job.toml");
-        fs::write(&job, writes("stop.runtime = '3s'")).unwrap();
+        fs::write(&job, slow_writes("stop.runtime = '3s'")).unwrap();
         let results = small.join(format!("{fault}.db"));
         let mut command = std::process::Command::new(crate::common::IOLITE);
         command.arg("run").arg(job).arg("--directory").arg(place.data()).arg("--results").arg(&results);
