@@ -91,7 +91,7 @@ pub(crate) enum TestArg {
 /// # Errors
 /// The directory can't be used, or has too little space. A failure later is part of what is printed.
 pub(crate) fn run(args: ClassicArgs) -> anyhow::Result<Exit> {
-    let directory = setup::directory(&args.directory)?;
+    let directory = setup::writable_directory(&args.directory)?;
     let storage = iolite_observe::storage(&directory)?;
     let terms = terms(&args, &iolite_observe::host())?;
     check_space(&args, &terms, &storage.filesystem)?;

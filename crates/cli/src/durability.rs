@@ -176,7 +176,7 @@ fn acknowledge(args: RunArgs) -> anyhow::Result<Exit> {
     let interrupted = signals::interrupt_flag()?;
     let control = Control::new(interrupted.clone());
     let url = database(args.db.as_deref())?;
-    let directory = args.directory.as_deref().map(setup::directory).transpose()?;
+    let directory = args.directory.as_deref().map(setup::writable_directory).transpose()?;
     let place = match (&directory, &url) {
         (Some(directory), _) => directory.display().to_string(),
         (None, url) => url.as_ref().map(|url| without_password(&url.to_string())).unwrap_or_default(),

@@ -314,7 +314,7 @@ struct TestTarget {
 impl TestTarget {
     /// Checks a directory; nothing of the test is written.
     fn at(path: &Path, terms: &IometerTerms) -> anyhow::Result<TestTarget> {
-        let directory = setup::directory(path)?;
+        let directory = setup::writable_directory(path)?;
         let storage = iolite_observe::storage(&directory)?;
         let free = storage.filesystem.free;
         let space = terms.space();

@@ -85,7 +85,7 @@ pub(crate) fn run(args: LayersArgs) -> anyhow::Result<Exit> {
     let limits = args.writes.limits();
     let databases = args.db.iter().map(|url| Ok(open(url, &control)?.held_to(limits)));
     let databases = databases.collect::<anyhow::Result<Vec<_>>>()?;
-    let directory = setup::directory(&args.directory)?;
+    let directory = setup::writable_directory(&args.directory)?;
     let storage = iolite_observe::storage(&directory)?;
     let device = args.device.as_deref().map(|device| beneath(device, &storage)).transpose()?;
     let options = LayersOptions {

@@ -104,6 +104,26 @@ pub(crate) fn directory(path: &Path) -> anyhow::Result<PathBuf> {
     }
 }
 
+/// As [`directory`], one in which test files will be created: refused where they can't be, before anything is planned or shown.
+///
+/// # Errors
+/// As there; [`EngineError::Scratch`] where this user, or the file system, allows no files in it.
+pub(crate) fn writable_directory(path: &Path) -> anyhow::Result<PathBuf> {
+    let directory = directory(path)?;
+    takes_files(&directory)?;
+    Ok(directory)
+}
+
+/// Makes sure that files can be created in a directory, without creating one.
+///
+/// # Errors
+/// [`EngineError::Scratch`].
+pub(crate) fn takes_files(directory: &Path) -> Result<(), EngineError> {
+    use rustix::fs::Access;
+    rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)
+        .map_err(|source| EngineError::Scratch { directory: directory.to_owned(), source: source.into() })
+}
+
 /// The smallest size and alignment of direct I/O on files in a directory; `None` where it does not work. Tried with a file in a
 /// scratch directory, before a run begins.
 ///

@@ -12,6 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use iolite_db::postgres::ClientEnvironment;
 use iolite_db::{DatabaseUrl, without_password};
 use iolite_fio::import::{self, Log};
 use iolite_fio::language::{HostContext, Invocation, job_file, plan};
@@ -226,6 +227,98 @@ fn no_database_url_makes_it_stumble() {
             assert!(!error.contains("secret"), "{text}: {error}");
         }
     });
+}
+
+/// The file of passwords, that of services and the variables, as libpq reads them.
+#[test]
+fn no_file_of_a_client_makes_it_stumble() {
+    let directory = tempfile::tempdir().unwrap();
+    let (passwords, services) = (directory.path().join("pgpass"), directory.path().join("services"));
+    let lines = texts(&[
+        "# of mine\ndb.example:5432:shop:app:secret\n*:*:*:me:a\\:b\\\\c\n",
+        "localhost:*:shop:*:x\n[::1]:5432:*:*:y:z\n",
+    ]);
+    let sections = texts(&[
+        "[shop]\nhost=db.example\nport=5432\nuser=app\nsslmode=require\n",
+        "[other]\n[shop]\nhostaddr=::1\nconnect_timeout=7\ndbname='x y'\npassword=p\n",
+    ]);
+    let mut stirrer = Stirrer::new(0x0000_f11e, TOKENS);
+    let mut read = 0;
+    fuzz("password and service files", 1000, || {
+        fs::write(&passwords, stirrer.stirred(&lines)).unwrap();
+        fs::set_permissions(&passwords, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        fs::write(&services, stirrer.stirred(&sections)).unwrap();
+        let port = ["5432", "", "65536", "-1", "x"][stirrer.below(5)];
+        let variable = |name: &str| match name {
+            "PGPASSFILE" => Some(passwords.display().to_string()),
+            "PGSERVICEFILE" => Some(services.display().to_string()),
+            "PGPORT" => Some(port.to_owned()).filter(|port| !port.is_empty()),
+            _ => None,
+        };
+        let client = ClientEnvironment { variable: &variable };
+        for url in ["postgres:///shop?service=shop", "postgres://app@db.example/shop"] {
+            match iolite_db::postgres::Target::within(url, &client) {
+                Ok(_) => read += 1,
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+    });
+    assert!(read > 0, "not one could be used");
+}
+
+#[test]
+fn no_option_file_makes_it_stumble() {
+    let directory = tempfile::tempdir().unwrap();
+    let included = directory.path().join("a.cnf");
+    let include = format!("[client]\nuser=me\n!include {}\n", included.display());
+    let examples = texts(&[
+        "[client]\nuser=me\npassword='se cret' # mine\nssl-ca=/ca.pem\nssl_mode=VERIFY_CA\n[mysqld]\nuser=x\n",
+        "[mysql]\nsocket=/run/x.sock\nport=77\nssl\npassword=a\\\\b\\s\"c\n; end\n",
+        &include,
+        &format!("!includedir {}\n", directory.path().display()),
+    ]);
+    let mut stirrer = Stirrer::new(0x000c_0f11, TOKENS);
+    let mut read = 0;
+    fuzz("option files", 1000, || {
+        fs::write(&included, stirrer.stirred(&examples)).unwrap();
+        let text = text_of(&mut stirrer, &examples);
+        for url in ["mysql:///shop", "mysql://me@db.example/shop"] {
+            match iolite_db::mysql::Target::with_options(url, &text) {
+                Ok(_) => read += 1,
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+    });
+    assert!(read > 0, "not one could be used");
+}
+
+/// A witness's notes that were damaged, and a check of what they say.
+#[test]
+fn no_notes_of_a_witness_make_it_stumble() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().display();
+    let plan = format!(
+        r#"{{"run":"{}","method":"overwrite","block":4096,"workers":2,"slots":4,"place":"{place}"}}"#,
+        "09".repeat(16)
+    );
+    let notes = format!("iolite-witness 1\nplan {plan}\nack 0 1\nack 1 1\nack 0 2\nend\n");
+    let examples =
+        texts(&[&notes, &notes.replace("overwrite", "append"), &notes.replace("overwrite", "rename")]);
+    let mut stirrer = Stirrer::new(0x0003_17e5, TOKENS);
+    let mut read = 0;
+    fuzz("notes of a witness", 3000, || {
+        match iolite_durability::parse_witness(Path::new("notes"), &stirrer.stirred(&examples)) {
+            Ok(known) => {
+                read += 1;
+                assert!(known.writes() <= 4096, "more than the notes have lines");
+                if let Ok(findings) = iolite_durability::check::check(&known) {
+                    assert!(findings.lost <= findings.judged && findings.judged <= known.writes());
+                }
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    });
+    assert!(read > 0, "not one could be read");
 }
 
 const TRACES: &[&str] = &[

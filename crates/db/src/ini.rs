@@ -1,45 +1,64 @@
 //! Files of settings as clients of databases keep them: sections in brackets, `name = value`, comments.
 
-/// The settings of the sections of these names, in the order of the file; names in lower case, as they stand.
-pub(crate) fn settings(text: &str, sections: &[&str]) -> Vec<(String, String)> {
+/// A setting: its name in lower case, and its value as it stands.
+pub(crate) type Setting = (String, String);
+
+/// The settings of the sections of these names, in the order of the file.
+pub(crate) fn settings(text: &str, sections: &[&str]) -> Vec<Setting> {
+    with_directives(text, sections, &mut |_| Vec::new())
+}
+
+/// The same; a line that begins with `!` stands for the settings that `directive` has for it.
+pub(crate) fn with_directives(
+    text: &str,
+    sections: &[&str],
+    directive: &mut dyn FnMut(&str) -> Vec<Setting>,
+) -> Vec<Setting> {
     let mut settings = Vec::new();
     let mut wanted = false;
     for line in text.lines().map(str::trim) {
-        if line.starts_with(['#', ';']) {
+        if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        if let Some(order) = line.strip_prefix('!') {
+            settings.extend(directive(order));
+        } else if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             wanted = sections.contains(&name.trim());
-        } else if wanted && !line.is_empty() {
+        } else if wanted {
             let (name, value) = line.split_once('=').unwrap_or((line, ""));
-            settings.push((name.trim().to_ascii_lowercase(), unquoted(value.trim())));
+            settings.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
         }
     }
     settings
 }
 
-/// A value without the quotes around it.
-fn unquoted(value: &str) -> String {
-    for quote in ['"', '\''] {
-        if let Some(inner) = value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
-            return inner.to_owned();
-        }
-    }
-    value.to_owned()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::settings;
+    use super::*;
+
+    fn pair(name: &str, value: &str) -> Setting {
+        (name.to_owned(), value.to_owned())
+    }
 
     #[test]
     fn sections_names_and_values_are_read() {
-        let text = "# c\nuser=nobody\n[client]\nuser = me\npassword=\"a#b = c\"\nssl\n[mysqld]\nuser=x\n; c\n[ mysql ]\nport=7";
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let text = "# c\nuser=nobody\n[client]\nuser = me\nPassword=\"a#b = c\"\nssl\n[mysqld]\nuser=x\n; c\n[ mysql ]\nport=7";
         assert_eq!(
             settings(text, &["client", "mysql"]),
-            [pair("user", "me"), pair("password", "a#b = c"), pair("ssl", ""), pair("port", "7")]
+            [pair("user", "me"), pair("password", "\"a#b = c\""), pair("ssl", ""), pair("port", "7")]
         );
         assert!(settings("", &["client"]).is_empty());
+    }
+
+    #[test]
+    fn what_a_directive_stands_for_is_in_its_place() {
+        let text = "[a]\nx=1\n!include f\ny=2\n";
+        let mut seen = Vec::new();
+        let found = with_directives(text, &["a"], &mut |order| {
+            seen.push(order.to_owned());
+            vec![pair("z", "3")]
+        });
+        assert_eq!(found, [pair("x", "1"), pair("z", "3"), pair("y", "2")]);
+        assert_eq!(seen, ["include f"]);
     }
 }

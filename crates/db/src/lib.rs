@@ -4,6 +4,8 @@
 //! What all of them have in common is [`Instance`]. What is stored in a database and done there is a workload's
 //! (crate oltp), which uses an instance's own connections.
 
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+mod client_file;
 mod error;
 pub mod gtm;
 #[cfg(any(feature = "postgres", feature = "mysql"))]

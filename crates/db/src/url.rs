@@ -169,7 +169,7 @@ impl DatabaseUrl {
                 crate::postgres::Target::new(url).map_or_else(|_| Vec::new(), |target| target.caveats())
             }
             #[cfg(feature = "mysql")]
-            DatabaseUrl::Mysql(_) => crate::mysql::ignored_option_file().into_iter().collect(),
+            DatabaseUrl::Mysql(_) => crate::mysql::ignored_option_files(),
             _ => Vec::new(),
         }
     }

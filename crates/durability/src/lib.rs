@@ -22,4 +22,4 @@ pub use plan::{check as check_plan, new_key, space};
 pub use record::Identity;
 pub use run::{Limits, Open, Watch, run};
 pub use server::serve;
-pub use witness::{Acknowledged, Witness, read as read_witness};
+pub use witness::{Acknowledged, Witness, parse as parse_witness, read as read_witness};

@@ -174,7 +174,16 @@ pub fn read(path: &Path) -> Result<Acknowledged> {
         return Err(foreign("it is not a regular file".to_owned()));
     }
     let bytes = std::fs::read(path).map_err(found("read", path, ErrorCause::WitnessFile))?;
-    let text = String::from_utf8_lossy(&bytes);
+    parse(path, &bytes)
+}
+
+/// As [`read`], of what the file at `path` holds.
+///
+/// # Errors
+/// [`Error::Foreign`], [`Error::Asked`] for a plan that no run can have.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Acknowledged> {
+    let foreign = |why: String| Error::Foreign { path: path.to_owned(), why };
+    let text = String::from_utf8_lossy(bytes);
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.lines();
     if lines.next() != Some(HEADING) {
@@ -199,7 +208,11 @@ pub fn read(path: &Path) -> Result<Acknowledged> {
         let worker =
             worker.ok_or_else(|| foreign(format!("line {} has a worker that is not in the plan", at + 3)))?;
         let last = known.last.entry(worker).or_default();
-        *last = number.max(*last);
+        if number != *last + 1 {
+            let why = format!("line {} has write {number} of worker {worker} after write {last}", at + 3);
+            return Err(foreign(why));
+        }
+        *last = number;
     }
     Ok(known)
 }
@@ -239,6 +252,11 @@ mod tests {
         assert_eq!(read(&path).unwrap().last[&0], 2);
         File::options().append(true).open(&path).unwrap().write_all(b"\nack 7 1\n").unwrap();
         assert!(read(&path).unwrap_err().to_string().contains("not in the plan"));
+        // Otherwise as many writes as there are numbers would be looked for.
+        let jump =
+            format!("{HEADING}\nplan {}\nack 0 {}\n", serde_json::to_string(&plan()).unwrap(), u64::MAX);
+        let error = parse(&path, jump.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("after write 0"), "{error}");
     }
 
     #[test]

@@ -272,6 +272,17 @@ pub enum Warning {
         /// How long.
         length: Nanos,
     },
+    /// The host was suspended.
+    #[error(
+        "the host was suspended for {length}, {at} after the start of the run: figures of what was measured then are not valid; repeat the \
+         run, and keep the host from being suspended meanwhile (systemd-inhibit)"
+    )]
+    HostSuspended {
+        /// When, since the start of the run, at the latest.
+        at: Nanos,
+        /// How long.
+        length: Nanos,
+    },
     /// The rate rises and falls regularly.
     #[error(
         "`{phase}`: the rate oscillates with a period of {period} by {percent:.0} % of its mean: possible causes are \

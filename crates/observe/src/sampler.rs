@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{io, mem};
 
 use iolite_model::{Event, Nanos, Reading, ReadingValue, Sink, Warning};
-use iolite_sys::clock::{Clock, thread_time};
+use iolite_sys::clock::{Clock, boot_ahead_of_monotonic, thread_time};
 
 use crate::probe::{Probe, ProbeError, Subject};
 
@@ -15,6 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A wait that ends so much later than it was to is one in which the program was not run.
 const SUSPENDED: u64 = 1_000_000_000;
+
+/// A growth of the distance between the clocks that is a suspension of the host, and no error of reading them.
+const HOST_SUSPENDED: u64 = 10_000_000;
 
 /// When probes are read.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -81,7 +84,7 @@ impl Sampler {
         let (at_end, ended) = mpsc::channel();
         let (ready, is_ready) = mpsc::channel();
         let thread = thread::Builder::new().name("sampler".into()).spawn(move || {
-            let mut sampling = Sampling::new(probes, schedule, clock, sink);
+            let mut sampling = Sampling::new(probes, schedule, clock, sink, boot_ahead_of_monotonic);
             sampling.sample();
             // Nobody waits any more when the run was given up.
             let _ = ready.send(());
@@ -93,6 +96,7 @@ impl Sampler {
                     Ok(Order::End) | Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
+            sampling.note_pauses(sampling.clock.elapsed(), 0);
             sampling.sample();
             drop(sampling);
             let _ = at_end.send(());
@@ -145,6 +149,10 @@ struct Sampling<S> {
     /// Since when CPU time is compared with time, since the clock's origin.
     since: u64,
     skipped: u64,
+    /// How far the clock that goes on while the host is suspended is ahead of the one that does not.
+    ahead: fn() -> i64,
+    /// The same as last seen.
+    last_ahead: i64,
 }
 
 struct Watched {
@@ -175,7 +183,13 @@ impl Watched {
 }
 
 impl<S: Sink> Sampling<S> {
-    fn new(probes: Vec<Box<dyn Probe>>, schedule: Schedule, clock: RunClock, sink: S) -> Sampling<S> {
+    fn new(
+        probes: Vec<Box<dyn Probe>>,
+        schedule: Schedule,
+        clock: RunClock,
+        sink: S,
+        ahead: fn() -> i64,
+    ) -> Sampling<S> {
         let probes = probes.into_iter().map(Watched::new).collect();
         let now = clock.elapsed();
         let next = following(now, schedule.interval.0);
@@ -189,6 +203,8 @@ impl<S: Sink> Sampling<S> {
             cpu_before: thread_time(),
             since: now,
             skipped: 0,
+            ahead,
+            last_ahead: ahead(),
         }
     }
 
@@ -205,11 +221,7 @@ impl<S: Sink> Sampling<S> {
         if now < self.next {
             return;
         }
-        let late = now - self.awake.min(now);
-        if late >= SUSPENDED {
-            let (at, length) = (Nanos(self.awake), Nanos(late));
-            self.sink.event(&Event::Warning(Warning::Suspended { at, length }));
-        }
+        self.note_pauses(now, now - self.awake.min(now));
         let passed = following(now, self.schedule.interval.0) - self.next;
         self.skipped += passed / self.schedule.interval.0 - 1;
         self.next += passed;
@@ -220,6 +232,15 @@ impl<S: Sink> Sampling<S> {
             self.sample();
         } else {
             self.skipped += 1;
+        }
+    }
+
+    /// Warns of a time in which the program, or the host, did not run; the wait before ended `late`.
+    fn note_pauses(&mut self, now: u64, late: u64) {
+        let ahead = (self.ahead)();
+        let suspended = u64::try_from(ahead - mem::replace(&mut self.last_ahead, ahead)).unwrap_or(0);
+        if let Some(warning) = not_run(Nanos(self.awake.min(now)), late, suspended) {
+            self.sink.event(&Event::Warning(warning));
         }
     }
 
@@ -250,6 +271,15 @@ impl<S: Sink> Sampling<S> {
         ];
         emit(&mut self.sink, "sampler", self.clock.at(), Subject::host(values));
     }
+}
+
+/// What is said of a wait that ended so late, in which the host was suspended for so long: the run's clock may have gone on
+/// meanwhile or not.
+fn not_run(at: Nanos, late: u64, suspended: u64) -> Option<Warning> {
+    if suspended >= HOST_SUSPENDED {
+        return Some(Warning::HostSuspended { at, length: Nanos(suspended) });
+    }
+    (late >= SUSPENDED).then_some(Warning::Suspended { at, length: Nanos(late) })
 }
 
 fn emit(sink: &mut impl Sink, probe: &'static str, at: Nanos, subject: Subject) {
@@ -284,7 +314,7 @@ impl RunClock {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
     use std::sync::{Arc, Mutex};
 
     use super::*;
@@ -379,7 +409,7 @@ mod tests {
         let collected = Arc::new(Mutex::new(Vec::new()));
         let schedule = Schedule { max_cpu: Some(0.001), ..OFTEN };
         let sink = Collected(collected.clone());
-        let mut sampling = Sampling::new(vec![expensive], schedule, RunClock::starting_now(), sink);
+        let mut sampling = Sampling::new(vec![expensive], schedule, RunClock::starting_now(), sink, || 0);
         sampling.sample();
         for _ in 0..20 {
             thread::sleep(sampling.wait());
@@ -388,6 +418,35 @@ mod tests {
         // A reading of two milliseconds is paid for by two seconds: twenty readings in twenty instants take 40 s.
         assert!(read.load(Ordering::Relaxed) < 20, "{read:?}");
         assert!(sampling.skipped > 0);
+    }
+
+    /// A host that is suspended is simulated by clocks that drift apart.
+    #[test]
+    fn a_suspended_host_is_reported_once_with_the_time_it_took() {
+        static AHEAD: AtomicI64 = AtomicI64::new(3_000_000_000);
+        let collected = Arc::new(Mutex::new(Vec::new()));
+        let sink = Collected(collected.clone());
+        let clock = RunClock::starting_now();
+        let mut sampling = Sampling::new(vec![], OFTEN, clock, sink, || AHEAD.load(Ordering::Relaxed));
+        // What lay between them before the run, and what reading them one after the other adds, is none.
+        for more in [0, 9_000_000, -9_000_000, 7_500_000_000, 0] {
+            AHEAD.fetch_add(more, Ordering::Relaxed);
+            thread::sleep(sampling.wait());
+            sampling.tick();
+        }
+        let warnings: Vec<Warning> = collected.lock().unwrap().iter().filter_map(warning_of).collect();
+        let [Warning::HostSuspended { at, length }] = warnings[..] else { panic!("{warnings:?}") };
+        assert_eq!(length, Nanos(7_500_000_000));
+        assert!(at.0 <= clock.elapsed());
+        // The run's clock may have gone on meanwhile: that is not a stop of the program as well.
+        let said = not_run(Nanos(1), 7_500_000_000, 7_500_000_000);
+        assert!(matches!(said, Some(Warning::HostSuspended { .. })), "{said:?}");
+        assert!(matches!(not_run(Nanos(1), SUSPENDED, 0), Some(Warning::Suspended { .. })));
+        assert_eq!(not_run(Nanos(1), SUSPENDED - 1, HOST_SUSPENDED - 1), None);
+    }
+
+    fn warning_of(event: &Event) -> Option<Warning> {
+        if let Event::Warning(warning) = event { Some(warning.clone()) } else { None }
     }
 
     /// Keeps events.

@@ -172,7 +172,9 @@ impl Session<'_> {
     fn was_suspended(&self, started: Nanos, warning: &Warning) -> bool {
         let Warning::Stalls { longest, .. } = warning else { return false };
         self.run().warnings.iter().any(|known| match known {
-            Warning::Suspended { at, length } => *at >= started && length.0 >= longest.0 / 2,
+            Warning::Suspended { at, length } | Warning::HostSuspended { at, length } => {
+                *at >= started && length.0 >= longest.0 / 2
+            }
             _ => false,
         })
     }

@@ -431,6 +431,9 @@ mod tests {
         let changed = Warning::SettingsChanged { phase: "a".into(), changes };
         let (fitness, ..) = judged(&|run| run.warnings = vec![changed.clone()]);
         assert_eq!((fitness, judged(&|_| ()).0), (Fitness::Marginal, Fitness::Fit));
+        let asleep = Warning::HostSuspended { at: Nanos(SECOND), length: Nanos(60 * SECOND) };
+        let (fitness, ..) = judged(&|run| run.warnings = vec![asleep.clone()]);
+        assert_eq!(fitness, Fitness::Marginal);
         // A kind of transaction of the mix of which none completed.
         let mut run = Run::new(info());
         let stock_level = OpKind::of("stock-level", OpClass::Read, false).unwrap();

@@ -58,6 +58,22 @@ pub fn time_of(clock: i32) -> std::io::Result<u64> {
     Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// How far CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, in nanoseconds: only the first goes on while the host is suspended. In a time
+/// namespace (time_namespaces(7)) it begins anywhere; by as much as it grows, the host was suspended.
+pub fn boot_ahead_of_monotonic() -> i64 {
+    let boot = || {
+        let now = clock_gettime(ClockId::Boottime);
+        now.tv_sec * 1_000_000_000 + now.tv_nsec
+    };
+    // Of several tries the closest, should one be preempted in between.
+    let tries = (0..9).map(|_| {
+        let (before, boot, after) = (monotonic(), boot(), monotonic());
+        let width = after.saturating_sub(before);
+        (width, boot - (before + width / 2).cast_signed())
+    });
+    tries.min().map_or(0, |(_, ahead)| ahead)
+}
+
 impl Clock {
     /// The best clock of this machine. Takes about 25 ms where the time stamp counter has to be calibrated.
     ///
@@ -234,6 +250,15 @@ mod tests {
         for none in [10, 12] {
             assert_eq!(time_of(none).unwrap_err().raw_os_error(), Some(libc::EINVAL), "{none}");
         }
+    }
+
+    /// It grows by nothing but suspensions: less than what any of them takes (1 ms) while this test runs.
+    #[test]
+    fn nothing_lies_between_the_clocks_but_suspensions() {
+        let before = boot_ahead_of_monotonic();
+        std::thread::sleep(Duration::from_millis(20));
+        let grown = boot_ahead_of_monotonic() - before;
+        assert!(grown.abs() < 1_000_000, "{grown}");
     }
 
     #[test]

@@ -131,18 +131,28 @@ pub fn server_above(path: &Path) -> Option<String> {
     path.ancestors().skip(1).find_map(|directory| postgres_in(directory).or_else(|| innodb_in(directory)))
 }
 
-/// The process that PostgreSQL's own file names, which works in that directory.
+/// The process that PostgreSQL's own file names, which works in that directory, or another server that does: in a container processes
+/// have other numbers, and the directory another name.
 fn postgres_in(directory: &Path) -> Option<String> {
     let text = fs::read_to_string(directory.join("postmaster.pid")).ok()?;
-    let process: u32 = text.lines().next()?.trim().parse().ok()?;
-    let works_there = match fs::read_link(format!("/proc/{process}/cwd")) {
+    let is_server = |process: u32| {
+        fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "postgres")
+    };
+    let works_there = |process: &u32| match fs::read_link(format!("/proc/{process}/cwd")) {
         Ok(at) => at == directory,
         // Another user's: its name has to do.
-        Err(_) => {
-            fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "postgres")
-        }
+        Err(_) => is_server(*process),
     };
-    works_there.then(|| named(process))
+    let stated = text.lines().next().and_then(|line| line.trim().parse().ok());
+    if let Some(process) = stated.filter(works_there) {
+        return Some(named(process));
+    }
+    let here = backing_of(&fs::metadata(directory).ok()?);
+    let is_here = |process: &u32| {
+        let at = fs::metadata(format!("/proc/{process}/cwd"));
+        is_server(*process) && at.is_ok_and(|at| backing_of(&at) == here)
+    };
+    others().find(is_here).map(named)
 }
 
 /// The process that has InnoDB's system tablespace open, as a server has from its start to its end.
@@ -270,6 +280,29 @@ mod tests {
         }
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    /// A server in a container has another number there than here, and its directory another name.
+    #[test]
+    fn a_server_in_a_container_is_above_its_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().canonicalize().unwrap().join("data");
+        fs::create_dir(&data).unwrap();
+        fs::write(data.join("1"), "x").unwrap();
+        fs::write(data.join("postmaster.pid"), "1\n/var/lib/postgresql/data\n").unwrap();
+        assert_eq!(server_above(&data.join("1")), None, "what a crash has left");
+        // The name of a process is that of its program.
+        let (program, elsewhere) = (dir.path().join("postgres"), dir.path().join("elsewhere"));
+        std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+        fs::create_dir(&elsewhere).unwrap();
+        for (at, is_there) in [(&elsewhere, false), (&data, true)] {
+            let mut child = std::process::Command::new(&program).arg("60").current_dir(at).spawn().unwrap();
+            let found = server_above(&data.join("1"));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let expected = is_there.then(|| format!("postgres (process {})", child.id()));
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]

@@ -43,6 +43,7 @@ impl Options {
             let message = format!("{} cannot be checked: {reason}", directory.display());
             return Err(UsageError::new(message).into());
         }
+        setup::takes_files(&directory)?;
         let storage = iolite_observe::storage(&directory)?;
         // A file system without a size (ramfs) does not report free space either.
         let sized = storage.filesystem.size.0 > 0;

@@ -30,8 +30,8 @@ pub(crate) struct SetupArgs {
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     pub(crate) size: Bytes,
 
-    /// Size of a block [default: 8KiB; MariaDB: its page size]: SQLite 4KiB to 64KiB, GT.M 4KiB to 60KiB; other databases have one
-    /// size, and refuse another
+    /// Size of a block [default: 8KiB; MariaDB: its page size]: SQLite 4KiB to 64KiB, GT.M 4KiB to 60KiB, PostgreSQL 8KiB to 128KiB
+    /// (a range of its blocks: up to version 16 read block by block, from 17 on with combined reads); MariaDB has one size
     #[arg(long, value_name = "SIZE")]
     pub(crate) block_size: Option<Bytes>,
 

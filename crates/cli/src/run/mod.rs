@@ -59,6 +59,7 @@ pub(crate) fn begin<'a>(
     }
     // A job without files of its own needs no place that can be written to.
     let own = job::makes_files(job).then_some(&*directory);
+    own.map(setup::takes_files).transpose()?;
     let storage = match iolite_observe::storage_beneath(own.into_iter().chain(job::targets(job)))? {
         Some(storage) => storage,
         None => iolite_observe::storage(&directory)?,

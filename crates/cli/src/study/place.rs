@@ -68,7 +68,7 @@ impl StudyPlace {
         if args.size.is_some() {
             refuse!("--size applies to existing files and devices only: for a directory, use --make");
         }
-        let directory = setup::directory(&args.target)?;
+        let directory = setup::writable_directory(&args.target)?;
         let storage = iolite_observe::storage(&directory)?;
         let free = storage.filesystem.free;
         let sized = storage.filesystem.size.0 > 0;

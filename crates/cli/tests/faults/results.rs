@@ -228,6 +228,35 @@ fn results_of_another_user_are_an_error_with_its_remedy() {
 }
 
 /// Remounts a file system.
+#[test]
+fn a_directory_that_takes_no_files_is_refused_before_a_plan_is_shown() {
+    let place = TestDirectory::new();
+    let at = place.root.path().join("mounted");
+    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "ro,size=64m", "tmpfs"], &at) else { return };
+    let job = place.root.path().join("job.toml");
+    fs::write(&job, writes("stop.operations = 10")).unwrap();
+    let text = |path: &std::path::Path| path.display().to_string();
+    let (at, job, notes) = (text(&at), text(&job), text(&place.root.path().join("notes")));
+    for command in [
+        &["check", &at, "--keep-free", "0B", "--budget-time", "10s", "--budget-space", "32M"][..],
+        &["run", &job, "--directory", &at],
+        &["classic", "dd", &at, "--size", "8MiB", "--keep-free", "0B"],
+        &["layers", &at, "--size", "8MiB", "--keep-free", "0B"],
+        &["study", "cache", &at, "--make", "8MiB"],
+        &["durability", "run", "--directory", &at, "--witness", &notes],
+    ] {
+        let mut iolite = std::process::Command::new(crate::common::IOLITE);
+        iolite.args(command).arg("--results").arg(place.results()).stdin(Stdio::null());
+        let output = iolite.output().unwrap();
+        injected("file systems that are read-only", 1);
+        ended_by_itself(&output);
+        let text = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {text}");
+        assert!(text.contains(ErrorCause::ReadOnly.remedy()), "{command:?}: {text}");
+        assert!(!text.contains("writes") && text.trim().lines().count() == 1, "{command:?}: {text}");
+    }
+}
+
 pub(crate) fn remounted(at: &std::path::Path, options: &str) -> bool {
     let mut command = std::process::Command::new("mount");
     command.args(["-o", options]).arg(at).stderr(Stdio::null());

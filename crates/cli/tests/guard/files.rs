@@ -217,3 +217,34 @@ fn what_is_no_file_is_refused_by_its_kind() {
     }
     assert_eq!(fs::read_dir(at("directory")).unwrap().count(), 0);
 }
+
+/// As a container's files are: the file in the upper directory is another one than that seen through the overlay, and the kernel counts
+/// the writers of the second for the first, too.
+#[test]
+fn a_file_that_is_written_through_an_overlay_stays_as_it_is() {
+    let place = TestDirectory::new();
+    let at = |name: &str| place.root.path().join(name);
+    ["lower", "upper", "work"].iter().for_each(|name| fs::create_dir(at(name)).unwrap());
+    let upper = precious(&place, "upper/precious");
+    let [lower, above, work] = ["lower", "upper", "work"].map(|name| at(name).display().to_string());
+    let options = format!("lowerdir={lower},upperdir={above},workdir={work}");
+    let arguments = ["-t", "overlay", "-o", options.as_str(), "overlay"];
+    let Some(_mount) = Mount::new(&arguments, &at("merged")) else { return };
+    let merged = at("merged/precious");
+    let Some(holder) = Holder::doing("file = open(sys.argv[1], 'r+b')", &merged) else { return };
+    refused(&place, &merged, &upper, &format!("(process {})", holder.0.id()));
+    refused(&place, &upper, &upper, "has it open");
+}
+
+/// A file in memory without a name, reached through the process that has it.
+#[test]
+fn a_file_in_memory_of_another_process_stays_as_it_is() {
+    let place = TestDirectory::new();
+    let script = "import os; fd = os.memfd_create('x', os.MFD_ALLOW_SEALING); os.write(fd, b'x' * 8192); os.dup2(fd, 77); \
+                  sealed = len(sys.argv[1]) > 1 and fcntl.fcntl(fd, 1033, 6)";
+    for seals in ["-", "sealed"] {
+        let Some(holder) = Holder::doing(script, Path::new(seals)) else { return };
+        let path = PathBuf::from(format!("/proc/{}/fd/77", holder.0.id()));
+        refused(&place, &path, &path, &format!("(process {})", holder.0.id()));
+    }
+}

@@ -54,6 +54,14 @@ impl Target {
         Target::completed(url, &option_file::settings())
     }
 
+    /// The same, where `~/.my.cnf` has this text.
+    ///
+    /// # Errors
+    /// As [`parse`](Target::parse).
+    pub fn with_options(url: &str, text: &str) -> Result<Target> {
+        Target::completed(url, &option_file::settings_of(text))
+    }
+
     fn completed(url: &str, settings: &[(String, String)]) -> Result<Target> {
         let refused = |why: &str| {
             Error::Url(format!(

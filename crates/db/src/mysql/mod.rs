@@ -24,7 +24,7 @@ use crate::waits::WaitReader;
 pub use connect::Target;
 pub use facts::Facts;
 pub use log_copies::skip_binary_log;
-pub(crate) use option_file::caveat as ignored_option_file;
+pub(crate) use option_file::caveats as ignored_option_files;
 pub use rows::Rows;
 
 /// A database (schema) in a MariaDB or MySQL server.

@@ -1,54 +1,157 @@
-//! What a URL leaves out and the clients of MariaDB and MySQL find in `~/.my.cnf`.
+//! What a URL leaves out and the clients of MariaDB and MySQL find in `~/.my.cnf`, and in the files that it includes.
 //!
 //! Source: MariaDB's knowledge base, "Configuring MariaDB with Option Files"; MySQL's manual, 6.2.2.2.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use mysql::{Opts, OptsBuilder};
 
+use crate::client_file;
 use crate::error::{Error, Result};
-use crate::ini;
+use crate::ini::{self, Setting};
 use crate::tls::TlsSettings;
 
 /// The sections that clients read.
 const SECTIONS: [&str; 5] = ["client", "client-server", "client-mariadb", "mysql", "mariadb-client"];
+/// Most files that are read, so that files which include each other come to an end.
+const MAX_FILES: usize = 100;
 
-/// The user's file, where there is one.
-enum OptionFile {
-    Text(String),
-    /// Why it is not used.
-    Unused(String),
+/// What was read of option files.
+#[derive(Default)]
+struct OptionFiles {
+    /// Files that were opened, or tried.
+    tried: usize,
+    /// Those that are not used, each with the reason.
+    unused: Vec<String>,
 }
 
 /// The user's own settings; none without the file, or where it is not used.
-pub(super) fn settings() -> Vec<(String, String)> {
-    match own_file() {
-        Some(OptionFile::Text(text)) => ini::settings(&text, &SECTIONS),
-        _ => Vec::new(),
-    }
+pub(super) fn settings() -> Vec<Setting> {
+    own().0
 }
 
-/// Why the user's file is not used, where it is there.
-pub(crate) fn caveat() -> Option<String> {
-    match own_file() {
-        Some(OptionFile::Unused(why)) => Some(why),
-        _ => None,
-    }
+/// Settings of the text of an option file.
+pub(super) fn settings_of(text: &str) -> Vec<Setting> {
+    valued(OptionFiles::default().lines_of(text))
 }
 
-/// `~/.my.cnf`. As with the servers' own clients, one that everybody may write to is not used.
-fn own_file() -> Option<OptionFile> {
-    let path = std::path::Path::new(&std::env::var_os("HOME")?).join(".my.cnf");
-    let shown = path.display();
-    if std::fs::metadata(&path).ok()?.permissions().mode() & 0o002 != 0 {
-        let why =
-            format!("the option file {shown} is not used: everybody may write to it (chmod 0600 {shown})");
-        return Some(OptionFile::Unused(why));
+/// Which files are not used although they are named, and why.
+pub(crate) fn caveats() -> Vec<String> {
+    own().1
+}
+
+/// `~/.my.cnf`, where it is there.
+fn own() -> (Vec<Setting>, Vec<String>) {
+    let path = std::env::var_os("HOME").map(|home| Path::new(&home).join(".my.cnf"));
+    let path = path.filter(|path| !matches!(path.try_exists(), Ok(false)));
+    let mut files = OptionFiles::default();
+    let lines = path.map(|path| files.of_file(&path)).unwrap_or_default();
+    (valued(lines), files.unused)
+}
+
+fn valued(lines: Vec<Setting>) -> Vec<Setting> {
+    lines.into_iter().map(|(name, value)| (name, value_of(&value))).collect()
+}
+
+/// What a value stands for: without a comment behind it and the quotes around it, its escapes (`\n`, `\s` for a space) undone.
+fn value_of(raw: &str) -> String {
+    let raw = without_comment(raw).trim();
+    let quoted = ['"', '\''].into_iter().find_map(|quote| raw.strip_prefix(quote)?.strip_suffix(quote));
+    let mut value = String::new();
+    let mut characters = quoted.unwrap_or(raw).chars();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            value.push(character);
+            continue;
+        }
+        match characters.next() {
+            Some('n') => value.push('\n'),
+            Some('t') => value.push('\t'),
+            Some('r') => value.push('\r'),
+            Some('b') => value.push('\u{8}'),
+            Some('s') => value.push(' '),
+            Some(plain @ ('\\' | '"' | '\'')) => value.push(plain),
+            other => value.extend(std::iter::once('\\').chain(other)),
+        }
     }
-    Some(match std::fs::read_to_string(&path) {
-        Ok(text) => OptionFile::Text(text),
-        Err(error) => OptionFile::Unused(format!("the option file {shown} is not used: {error}")),
-    })
+    value
+}
+
+/// A value up to a `#` outside of quotes.
+fn without_comment(raw: &str) -> &str {
+    let (mut quote, mut escaped) = (None, false);
+    for (at, character) in raw.char_indices() {
+        match (quote, character) {
+            (None, '#') => return &raw[..at],
+            (None, '"' | '\'') => quote = Some(character),
+            (Some(open), _) if open == character && !escaped => quote = None,
+            _ => {}
+        }
+        escaped = quote.is_some() && character == '\\' && !escaped;
+    }
+    raw
+}
+
+/// The files of a directory that are option files, by name.
+fn cnf_files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "cnf") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+impl OptionFiles {
+    /// As with the servers' own clients, a file that everybody may write to is not used.
+    fn of_file(&mut self, path: &Path) -> Vec<Setting> {
+        self.tried += 1;
+        let shown = path.display();
+        let mode = std::fs::metadata(path).map(|found| found.permissions().mode());
+        let why = match client_file::read(path) {
+            _ if mode.is_ok_and(|mode| mode & 0o002 != 0) => {
+                format!("everybody may write to it (chmod 0600 {shown})")
+            }
+            Ok(text) => return self.lines_of(&text),
+            Err(error) => error.to_string(),
+        };
+        self.unused.push(format!("the option file {shown} is not used: {why}"));
+        Vec::new()
+    }
+
+    /// Settings as they stand.
+    fn lines_of(&mut self, text: &str) -> Vec<Setting> {
+        ini::with_directives(text, &SECTIONS, &mut |directive| self.included(directive))
+    }
+
+    /// `!include FILE`, and `!includedir DIRECTORY`: its files that end in `.cnf`, by name.
+    fn included(&mut self, directive: &str) -> Vec<Setting> {
+        let (order, path) = directive.split_once(char::is_whitespace).unwrap_or((directive, ""));
+        let path = PathBuf::from(path.trim());
+        let files = match order {
+            "include" => vec![path],
+            "includedir" => match cnf_files(&path) {
+                Ok(files) => files,
+                Err(error) => {
+                    let shown = path.display();
+                    self.unused.push(format!("the option files in {shown} are not used: {error}"));
+                    return Vec::new();
+                }
+            },
+            _ => return Vec::new(),
+        };
+        let mut settings = Vec::new();
+        for file in files {
+            if self.tried < MAX_FILES {
+                settings.extend(self.of_file(&file));
+            }
+        }
+        settings
+    }
 }
 
 /// Completes what a URL with this authority (`USER:PASSWORD@HOST:PORT`) leaves out. As with the clients, what stands later in the
@@ -118,7 +221,7 @@ mod tests {
         let mut tls = TlsSettings::default();
         let authority = url.strip_prefix("mysql://").unwrap().split('/').next().unwrap();
         let opts = Opts::from_url(url).unwrap();
-        let builder = complete(opts, authority, &ini::settings(file, &SECTIONS), &mut tls).unwrap();
+        let builder = complete(opts, authority, &settings_of(file), &mut tls).unwrap();
         (builder.into(), tls)
     }
 
@@ -145,6 +248,67 @@ mod tests {
         assert_eq!(mode("ssl=0"), TlsMode::Prefer);
         assert_eq!(mode("ssl_verify_server_cert\nssl"), TlsMode::VerifyFull);
         assert_eq!(mode("ssl\nssl-verify-server-cert=OFF"), TlsMode::Require);
+    }
+
+    #[test]
+    fn values_are_what_the_clients_take_them_for() {
+        for (raw, value) in [
+            ("plain", "plain"),
+            ("a b # comment", "a b"),
+            ("'a # b'  # comment", "a # b"),
+            ("\"a#b = c\"", "a#b = c"),
+            (r"a\\b\sc\td", "a\\b c\td"),
+            (r"'it\'s'", "it's"),
+            (r"\q", r"\q"),
+            ("\\", "\\"),
+            ("\"", "\""),
+            ("", ""),
+        ] {
+            assert_eq!(value_of(raw), value, "{raw}");
+        }
+    }
+
+    #[test]
+    fn included_files_are_read_in_their_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::fs::create_dir(at("more")).unwrap();
+        std::fs::write(at("more/b.cnf"), "[client]\nuser=b\npassword='x # y'\n").unwrap();
+        std::fs::write(at("more/a.cnf"), "[client]\nuser=a\n").unwrap();
+        std::fs::write(at("more/notes.txt"), "[client]\nuser=nobody\n").unwrap();
+        std::fs::write(at("one"), "[mysql]\nhost=db.example.org\n").unwrap();
+        let text = format!(
+            "[client]\nport=77\n!include {}\n!includedir {}\nssl-mode=REQUIRED\n",
+            at("one").display(),
+            at("more").display()
+        );
+        let names: Vec<String> =
+            settings_of(&text).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            names,
+            ["port=77", "host=db.example.org", "user=a", "user=b", "password=x # y", "ssl-mode=REQUIRED"]
+        );
+        let (opts, tls) = completed("mysql://localhost/shop", &text);
+        assert_eq!((opts.get_user(), opts.get_pass()), (Some("b"), Some("x # y")));
+        assert_eq!((opts.get_tcp_port(), tls.mode()), (77, TlsMode::Require));
+    }
+
+    #[test]
+    fn files_that_include_each_other_come_to_an_end_and_those_not_used_are_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let circle = directory.path().join("circle");
+        let order = format!("!include {}\n", circle.display());
+        std::fs::write(&circle, format!("[client]\nuser=me\n{}", order.repeat(20))).unwrap();
+        let mut files = OptionFiles::default();
+        assert_eq!(files.of_file(&circle).len(), MAX_FILES);
+        let missing = directory.path().join("missing");
+        let mut files = OptionFiles::default();
+        let text =
+            format!("!include {0}\n!includedir {0}\n!include {1}\n", missing.display(), circle.display());
+        std::fs::set_permissions(&circle, std::fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(files.lines_of(&text).is_empty());
+        let said = files.unused.join("\n");
+        assert!(files.unused.len() == 3 && said.contains("missing") && said.contains("chmod 0600"), "{said}");
     }
 
     #[test]

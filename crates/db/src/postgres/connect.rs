@@ -49,7 +49,11 @@ impl Target {
         Target::within(url, &ClientEnvironment { variable: &variable })
     }
 
-    fn within(url: &str, surroundings: &ClientEnvironment) -> Result<Target> {
+    /// The same, in this environment.
+    ///
+    /// # Errors
+    /// As [`new`](Target::new).
+    pub fn within(url: &str, surroundings: &ClientEnvironment<'_>) -> Result<Target> {
         let (url, service) = defaults::take_service(url);
         let (url, mut tls) = TlsSettings::take(&url)?;
         let mut config: Config = url.parse().map_err(|_| {
@@ -79,9 +83,14 @@ impl Target {
             }
             Host::Unix(_) => false,
         };
-        let hosts = config.get_hosts();
-        let unix_socket = hosts.iter().all(|host| matches!(host, Host::Unix(_)));
-        let loopback = hosts.iter().all(loopback);
+        let (hosts, addresses) = (config.get_hosts(), config.get_hostaddrs());
+        // Where an address is given it is connected to, whatever the name.
+        let unix_socket = addresses.is_empty() && hosts.iter().all(|host| matches!(host, Host::Unix(_)));
+        let loopback = if addresses.is_empty() {
+            hosts.iter().all(loopback)
+        } else {
+            addresses.iter().all(std::net::IpAddr::is_loopback)
+        };
         // As with libpq, nothing is encrypted on a socket of this host, whatever is asked for.
         let connector = if unix_socket { None } else { tls::connector(&tls, &place)? };
         config.ssl_mode(match (&connector, tls.mode()) {
@@ -295,6 +304,13 @@ mod tests {
         assert_eq!(mode("postgres://me@host/db?sslmode=require"), (SslMode::Require, true));
         assert_eq!(mode("postgres://me@host/db?sslmode=disable"), (SslMode::Disable, false));
         assert_eq!(mode("postgres://me@/db?host=/tmp&sslmode=require"), (SslMode::Disable, false));
+        // An address without a name is no socket.
+        let variable = |name: &str| (name == "PGHOSTADDR").then(|| "10.0.0.9".to_owned());
+        let remote =
+            Target::within("postgres://me@/db?sslmode=require", &ClientEnvironment { variable: &variable });
+        let remote = remote.unwrap();
+        assert_eq!((remote.config.get_ssl_mode(), remote.tls.is_some()), (SslMode::Require, true));
+        assert!(!remote.is_local() && remote.place().contains("at 10.0.0.9:5432"), "{}", remote.place());
         let error = Target::within("postgres://me@host/db?sslmode=verify-full", &nothing).unwrap_err();
         assert!(error.to_string().contains("sslrootcert=FILE"), "{error}");
     }

@@ -6,8 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use postgres::Config;
-use postgres::config::Host;
+use postgres::config::{Host, TargetSessionAttrs};
 
+use crate::client_file;
 use crate::error::{Error, Result};
 use crate::ini;
 use crate::tls::{TlsSettings, decoded};
@@ -16,7 +17,7 @@ use crate::tls::{TlsSettings, decoded};
 const SYSTEM_SERVICES: [&str; 2] =
     ["/etc/postgresql-common/pg_service.conf", "/etc/sysconfig/pgsql/pg_service.conf"];
 /// Names of libpq's settings that we know, and the environment's names for them.
-const VARIABLES: [(&str, &str); 11] = [
+const VARIABLES: [(&str, &str); 12] = [
     ("host", "PGHOST"),
     ("hostaddr", "PGHOSTADDR"),
     ("port", "PGPORT"),
@@ -24,6 +25,7 @@ const VARIABLES: [(&str, &str); 11] = [
     ("user", "PGUSER"),
     ("password", "PGPASSWORD"),
     ("connect_timeout", "PGCONNECT_TIMEOUT"),
+    ("target_session_attrs", "PGTARGETSESSIONATTRS"),
     ("sslmode", "PGSSLMODE"),
     ("sslrootcert", "PGSSLROOTCERT"),
     ("sslcert", "PGSSLCERT"),
@@ -31,9 +33,9 @@ const VARIABLES: [(&str, &str); 11] = [
 ];
 
 /// The environment that a URL is completed from, so that tests have one of their own.
-pub(super) struct ClientEnvironment<'a> {
+pub struct ClientEnvironment<'a> {
     /// Value of a variable that is set and not empty.
-    pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl ClientEnvironment<'_> {
@@ -65,7 +67,7 @@ impl ClientEnvironment<'_> {
             (self.variable)("PGSERVICEFILE").map(PathBuf::from).or_else(|| self.home(".pg_service.conf"));
         let files = own.into_iter().chain(SYSTEM_SERVICES.map(PathBuf::from));
         files
-            .filter_map(|file| std::fs::read_to_string(file).ok())
+            .filter_map(|file| client_file::read(&file).ok())
             .map(|text| ini::settings(&text, &[name]))
             .find(|settings| !settings.is_empty())
             .ok_or_else(|| {
@@ -94,20 +96,21 @@ impl ClientEnvironment<'_> {
 
     /// The password for this connection from the password file.
     pub(super) fn password(file: &Path, config: &Config) -> Option<String> {
-        let text = std::fs::read_to_string(file).ok()?;
-        let host = match config.get_hosts().first() {
-            Some(Host::Tcp(name)) => name.clone(),
-            Some(Host::Unix(path))
-                if path != Path::new("/var/run/postgresql") && path != Path::new("/tmp") =>
-            {
-                path.display().to_string()
-            }
-            _ => "localhost".to_owned(),
-        };
-        let port = config.get_ports().first().copied().unwrap_or(5432).to_string();
-        let user = config.get_user().unwrap_or_default();
+        let text = client_file::read(file).ok()?;
+        let (ports, user) = (config.get_ports(), config.get_user().unwrap_or_default());
         let database = config.get_dbname().unwrap_or(user);
-        text.lines().find_map(|line| matching(line, [&host, &port, database, user]))
+        // The driver has one password for all hosts: that of the first which the file knows.
+        config.get_hosts().iter().enumerate().find_map(|(at, host)| {
+            let host = match host {
+                Host::Tcp(name) => name.clone(),
+                Host::Unix(path) if path != Path::new("/var/run/postgresql") && path != Path::new("/tmp") => {
+                    path.display().to_string()
+                }
+                Host::Unix(_) => "localhost".to_owned(),
+            };
+            let port = ports.get(at).or(ports.first()).copied().unwrap_or(5432).to_string();
+            text.lines().find_map(|line| matching(line, [&host, &port, database, user]))
+        })
     }
 }
 
@@ -145,7 +148,6 @@ pub(super) fn complete(
     settings: &[(String, String)],
 ) -> Result<()> {
     let hosts_given = !config.get_hosts().is_empty() || !config.get_hostaddrs().is_empty();
-    let mut port = None;
     for (name, value) in settings {
         if tls.set(name, value)? {
             continue;
@@ -153,12 +155,28 @@ pub(super) fn complete(
         let wrong = || Error::Url(format!("`{name}` of the service file or the environment cannot be used"));
         match name.as_str() {
             "host" if !hosts_given && config.get_hosts().is_empty() => {
-                config.host(value);
+                for host in value.split(',') {
+                    config.host(host.trim());
+                }
             }
             "hostaddr" if !hosts_given && config.get_hostaddrs().is_empty() => {
-                config.hostaddr(value.parse().map_err(|_| wrong())?);
+                for address in value.split(',') {
+                    config.hostaddr(address.trim().parse().map_err(|_| wrong())?);
+                }
             }
-            "port" => port = port.or(Some(value.parse::<u16>().map_err(|_| wrong())?)),
+            "port" if config.get_ports().is_empty() => {
+                for port in value.split(',') {
+                    config.port(port.trim().parse().map_err(|_| wrong())?);
+                }
+            }
+            "target_session_attrs" if config.get_target_session_attrs() == TargetSessionAttrs::Any => {
+                config.target_session_attrs(match value.as_str() {
+                    "any" => TargetSessionAttrs::Any,
+                    "read-write" => TargetSessionAttrs::ReadWrite,
+                    "read-only" => TargetSessionAttrs::ReadOnly,
+                    _ => return Err(wrong()),
+                });
+            }
             "dbname" if config.get_dbname().is_none() => {
                 config.dbname(value);
             }
@@ -175,8 +193,12 @@ pub(super) fn complete(
             _ => {}
         }
     }
-    if let (Some(port), true) = (port, config.get_ports().is_empty()) {
-        config.port(port);
+    // An address alone is the name as well: certificates are compared with it, and passwords looked up.
+    if config.get_hosts().is_empty() {
+        let addresses: Vec<String> = config.get_hostaddrs().iter().map(ToString::to_string).collect();
+        for address in &addresses {
+            config.host(address);
+        }
     }
     Ok(())
 }
@@ -194,6 +216,37 @@ mod tests {
         assert_eq!(matching("*:*:*:me:a\\:b:c\\\\d", wanted).as_deref(), Some("a:b:c\\d"));
         for other in ["other:5432:shop:me:x", "#*:*:*:*:x", "*:*:*:you:x", "*:*:*", ""] {
             assert_eq!(matching(other, wanted), None, "{other}");
+        }
+    }
+
+    /// As libpq: lists of hosts and ports belong together, and an address without a name stands for it.
+    #[test]
+    fn several_hosts_and_addresses_alone_are_taken_from_the_environment() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("passwords");
+        std::fs::write(&file, "two:7:*:*:second\n10.0.0.9:5432:*:*:address\n").unwrap();
+        let completed = |settings: &[(&str, &str)]| {
+            let settings: Vec<_> = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+            let (mut config, mut tls): (Config, _) =
+                ("postgres://me@/shop".parse().unwrap(), TlsSettings::default());
+            complete(&mut config, &mut tls, &settings).map(|()| config)
+        };
+        let config = completed(&[
+            ("host", "one, two"),
+            ("port", "5432,7"),
+            ("target_session_attrs", "read-write"),
+            ("host", "three"),
+        ])
+        .unwrap();
+        assert_eq!(config.get_hosts(), [Host::Tcp("one".into()), Host::Tcp("two".into())]);
+        assert_eq!(config.get_ports(), [5432, 7]);
+        assert_eq!(config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        assert_eq!(ClientEnvironment::password(&file, &config).as_deref(), Some("second"));
+        let config = completed(&[("hostaddr", "10.0.0.9")]).unwrap();
+        assert_eq!(config.get_hosts(), [Host::Tcp("10.0.0.9".into())]);
+        assert_eq!(ClientEnvironment::password(&file, &config).as_deref(), Some("address"));
+        for wrong in [("hostaddr", "x"), ("port", "5432,x"), ("target_session_attrs", "primary")] {
+            assert!(completed(&[wrong]).unwrap_err().to_string().contains(wrong.0));
         }
     }
 

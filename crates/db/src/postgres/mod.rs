@@ -22,6 +22,7 @@ use crate::error::Result;
 use crate::instance::{Description, Files, Instance, LockWait};
 use crate::waits::WaitReader;
 pub use connect::Target;
+pub use defaults::ClientEnvironment;
 use physical::Monitor;
 
 /// A database of a PostgreSQL server.

@@ -342,7 +342,7 @@ causes! {
         PrivateMariadbMissing "MariaDB is not installed" =>
             "install the package mariadb-server, or name a server that runs by its URL",
         PrivateBlockSizeFixed "PostgreSQL's blocks have the size that it was compiled with" =>
-            "leave --block-size out: it is compiled into the server (8 KiB in all packages)",
+            "leave --block-size out: it is compiled into the server (8 KiB in all packages); ranges of blocks are read after `iolite ranread setup --block-size`",
         PrivateAlwaysInstrumented "PostgreSQL always reports its waits" => "leave --performance-schema out",
         PrivateBlockSize "its data has blocks of another size" =>
             "leave out --block-size, or choose another directory",

@@ -6,6 +6,7 @@ mod causes;
 #[path = "../common/mod.rs"]
 mod common;
 mod harness;
+mod ranges;
 mod replication;
 mod tproc_c;
 

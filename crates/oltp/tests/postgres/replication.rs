@@ -4,11 +4,10 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
-use iolite_db::Error;
-use iolite_model::{Bytes, LogCopy};
-use iolite_oltp::ran::{Adapter, NewBlocks, RanPostgres, Settings};
+use iolite_model::LogCopy;
+use iolite_oltp::ran::{Adapter, RanPostgres, Settings};
 
-use crate::common::{go, until};
+use crate::common::until;
 use crate::harness::Server;
 
 /// A program that is ended with the test.
@@ -79,20 +78,4 @@ fn where_the_log_goes_is_known_to_every_role() {
     }
     let weak = RanPostgres::new(&server.url.replacen("iolite@", "weak@", 1), Settings::default()).unwrap();
     assert_eq!((copies(&server.open()), copies(&weak)), (expected.clone(), expected));
-}
-
-#[test]
-fn blocks_of_another_size_are_refused() {
-    let Some(server) = Server::start() else { return };
-    let database = server.open();
-    let of = |block| NewBlocks { block: Some(Bytes(block)), ..NewBlocks::of(Bytes(1 << 20)) };
-    let refused = database.create_blocks(&of(64 << 10), &mut go).unwrap_err();
-    assert!(
-        matches!(refused, Error::BlockSize { .. }) && refused.to_string().contains("blocks of 8 KiB"),
-        "{refused}"
-    );
-    assert!(matches!(database.sizes(), Err(Error::Missing { .. })));
-    database.create_blocks(&of(8 << 10), &mut go).unwrap();
-    assert_eq!(database.blocks().unwrap(), 128);
-    assert_eq!(database.instance().bulk_writes(Bytes(10)).unwrap(), Bytes(20));
 }

@@ -129,11 +129,15 @@ pub(crate) fn judge_run(run: &Run, groups: &[Vec<&PhaseResult>]) -> Vec<Reason> 
     judge_beside(&beside)
 }
 
-/// The warnings of a run that cap its verdict: of other load, of commits that were not made durable, of settings that changed.
+/// The warnings of a run that cap its verdict: of other load, of commits that were not made durable, of settings that changed, of a host
+/// that was suspended.
 pub(crate) fn caps(warnings: &[Warning]) -> impl Iterator<Item = &Warning> {
     let is_cap = |warning: &&Warning| {
-        use Warning::{FewSyncs, ForeignLoad, SettingsChanged};
-        matches!(warning, ForeignLoad { .. } | FewSyncs { .. } | SettingsChanged { .. })
+        use Warning::{FewSyncs, ForeignLoad, HostSuspended, SettingsChanged};
+        matches!(
+            warning,
+            ForeignLoad { .. } | FewSyncs { .. } | SettingsChanged { .. } | HostSuspended { .. }
+        )
     };
     warnings.iter().filter(is_cap)
 }
@@ -174,6 +178,11 @@ fn beside(warning: &Warning) -> Option<Reason> {
         Warning::SettingsChanged { phase, changes } => {
             ("settings", format!("`{phase}`: {}", changes.join("; ")), "the same settings throughout")
         }
+        Warning::HostSuspended { at, length } => (
+            "suspension",
+            format!("the host was suspended for {length}, {at} after the start"),
+            "a host that runs throughout",
+        ),
         _ => return None,
     };
     Some(Reason::new(Fitness::Marginal, what, measured, asked))

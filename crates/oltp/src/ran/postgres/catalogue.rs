@@ -6,7 +6,8 @@ use super::{MARK, SCHEMA};
 use iolite_db::postgres::Target;
 use iolite_db::{Error, Result};
 
-/// The schema with its mark and its catalogue, in one transaction with the first entries. `units` are blocks or subscripts.
+/// The schema with its mark and its catalogue, in one transaction with the first entries. `units` are pages of a table of blocks, or
+/// subscripts; the name of the entry `database` is that of [`pages_name`].
 pub(super) const CREATE: &str = "\
     CREATE SCHEMA iolite;\
     CREATE TABLE iolite.catalogue (\
@@ -45,6 +46,8 @@ impl Listed {
 pub(super) struct Catalogue {
     /// Setup came to its end.
     pub(super) complete: bool,
+    /// Consecutive pages that are a block to read, beyond the first: none where a page is one.
+    pub(super) more_pages: u64,
     /// Tables of blocks to read, in order.
     pub(super) blocks: Vec<Listed>,
     /// Tables of globals, in order.
@@ -63,6 +66,16 @@ impl Catalogue {
     /// What follows a gap.
     pub(super) fn leftovers(&self) -> &[Listed] {
         &self.globals[self.whole().len()..]
+    }
+
+    /// Consecutive pages that are a block to read.
+    pub(super) fn pages(&self) -> u64 {
+        self.more_pages + 1
+    }
+
+    /// Blocks to read, of so many pages each.
+    pub(super) fn block_count(&self) -> u64 {
+        self.blocks.iter().map(|table| table.units / self.pages()).sum()
     }
 
     /// The identities of all tables that are there.
@@ -107,7 +120,10 @@ pub(super) fn find(target: &Target, client: &mut impl GenericClient) -> Result<S
             "blocks" => catalogue.blocks.push(table),
             "global" => catalogue.globals.push(table),
             "extension" => catalogue.extensions.push(table.name),
-            _ => catalogue.complete = row.get(4),
+            _ => {
+                catalogue.complete = row.get(4);
+                catalogue.more_pages = table.name.parse().unwrap_or(1_u64).saturating_sub(1);
+            }
         }
     }
     Ok(SchemaState::Ours(catalogue))
@@ -139,6 +155,11 @@ pub(super) fn enter(
     let sql = "INSERT INTO iolite.catalogue VALUES ($1, $2, $3, $4, $1 <> 'database')";
     client.execute(sql, &[&kind, &number.cast_signed(), &name, &units.cast_signed()])?;
     Ok(())
+}
+
+/// What the entry of the database has as its name: the pages of a block, where it is a range.
+pub(super) fn pages_name(pages: u64) -> String {
+    if pages == 1 { String::new() } else { pages.to_string() }
 }
 
 /// For SQL: a name within our schema. Names are ours: letters and digits.

@@ -62,12 +62,13 @@ impl Evictor {
     }
 
     /// Notes blocks that were read, each by its table and its number within it.
-    pub(super) fn note(&self, blocks: impl Iterator<Item = (usize, i64)>) {
+    pub(super) fn note(&self, blocks: impl Iterator<Item = (usize, u64)>) {
         if self.works() {
-            let piece = |(table, number): (usize, i64)| {
-                (table as u32, (number.unsigned_abs() * self.block / AROUND) as u32)
+            let pieces = |(table, number): (usize, u64)| {
+                let (first, end) = (number * self.block, (number + 1) * self.block);
+                (first / AROUND..end.div_ceil(AROUND)).map(move |piece| (table as u32, piece as u32))
             };
-            self.noted.lock().unwrap_or_else(PoisonError::into_inner).extend(blocks.map(piece));
+            self.noted.lock().unwrap_or_else(PoisonError::into_inner).extend(blocks.flat_map(pieces));
         }
     }
 }

@@ -14,18 +14,9 @@ pub(super) const PREWARM: &str = "pg_prewarm";
 /// Reads blocks through the server's buffers.
 pub(super) const INSPECT: &str = "pageinspect";
 
-/// Which of them block reads need.
-pub(super) fn needed(through_buffers: bool) -> &'static str {
-    if through_buffers { INSPECT } else { PREWARM }
-}
-
 /// Creates in our schema, and enters into the catalogue, those that are not there: the one that is needed, and the other
 /// where that is possible.
-pub(super) fn create(
-    target: &Target,
-    transaction: &mut Transaction<'_>,
-    through_buffers: bool,
-) -> Result<()> {
+pub(super) fn create(target: &Target, transaction: &mut Transaction<'_>, needed: &str) -> Result<()> {
     let failed = |e| target.failed("look for extensions in", e);
     for (number, name) in (1..).zip([PREWARM, INSPECT]) {
         if schema_of(transaction, name).map_err(failed)?.is_some() {
@@ -39,7 +30,7 @@ pub(super) fn create(
             }
             Err(error) => {
                 attempt.rollback().map_err(failed)?;
-                if name == needed(through_buffers) {
+                if name == needed {
                     return Err(refused(target, name, error));
                 }
             }
@@ -73,36 +64,24 @@ pub(super) fn schema_of(
     Ok(client.query_opt(sql, &[&name])?.map(|row| row.get(0)))
 }
 
-/// The expression that reads a block and is its size in blocks or in bytes: `table` an oid, `number` a bigint.
+/// The schema of the extension that reads blocks, as SQL has it.
 ///
 /// # Errors
 /// [`Error::Unsupported`] without the extension.
-pub(super) fn reading(
-    target: &Target,
-    client: &mut Client,
-    through_buffers: bool,
-    table: &str,
-    number: &str,
-) -> Result<String> {
-    let name = needed(through_buffers);
+pub(super) fn needed_schema(target: &Target, client: &mut Client, name: &'static str) -> Result<String> {
     let schema = schema_of(client, name).map_err(|e| target.failed("look for extensions in", e))?;
-    match (schema, through_buffers) {
-        (Some(schema), false) => {
-            Ok(format!("{schema}.pg_prewarm({table}::regclass, 'read', 'main', {number}, {number})"))
-        }
-        // As int: before 1.9 the extension knew no more, and our tables have no more blocks than that.
-        (Some(schema), true) => Ok(format!(
-            "octet_length({schema}.get_raw_page({table}::regclass::text, 'main', ({number})::int))::bigint"
-        )),
-        (None, false) => Err(Error::Unsupported {
-            database: "PostgreSQL",
-            what: "read blocks past its buffers: the extension pg_prewarm is missing in this database",
-            remedy: ErrorCause::PgPrewarmMissing,
-        }),
-        (None, true) => Err(Error::Unsupported {
-            database: "PostgreSQL",
-            what: "read blocks through its buffers: the extension pageinspect is missing in this database",
-            remedy: ErrorCause::PgInspectMissing,
-        }),
-    }
+    schema.ok_or_else(|| {
+        let (what, remedy) = if name == PREWARM {
+            (
+                "read blocks past its buffers: the extension pg_prewarm is missing in this database",
+                ErrorCause::PgPrewarmMissing,
+            )
+        } else {
+            (
+                "read blocks through its buffers: the extension pageinspect is missing in this database",
+                ErrorCause::PgInspectMissing,
+            )
+        };
+        Error::Unsupported { database: "PostgreSQL", what, remedy }
+    })
 }

@@ -5,7 +5,7 @@
 //! known as unfinished.
 //!
 //! *How it reads a block*: within the server, by number, past its shared buffers, with the extension pg_prewarm in its mode
-//! `read`, which is one pread of one block. The server reads through the page cache of its host; where its files can be
+//! `read`, which is one pread of one block; a larger block is a range of them ([`reading`]). The server reads through the page cache of its host; where its files can be
 //! opened by this process a thread of this program has the cache
 //! give back what was read within a tenth of a second, otherwise a database smaller than the memory is soon
 //! cached. [`Settings::through_buffers`](super::Settings::through_buffers) reads through the buffers instead (get_raw_page of
@@ -22,6 +22,7 @@ mod extension;
 mod globals;
 mod lock;
 mod purge;
+mod reading;
 mod session;
 mod setup;
 mod within;
@@ -30,13 +31,14 @@ mod worker;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use iolite_db::postgres::{Postgres, Target, files};
+use iolite_db::postgres::{Build, Postgres, Target, files};
 use iolite_db::{Error, Instance, Result};
 use iolite_model::Bytes;
 use postgres::Client;
 
 use super::contract::{Adapter, Description, NewBlocks, Progress, Session, Settings, Within};
 use catalogue::{Catalogue, SchemaState};
+use reading::Reading;
 use worker::Tables;
 
 /// The schema that holds everything.
@@ -86,19 +88,30 @@ impl RanPostgres {
         {
             return Ok(Arc::clone(tables));
         }
-        let evict = !self.settings.through_buffers;
-        let tables = Arc::new(Tables::new(&self.target, client, catalogue, evict)?);
+        let through_buffers = self.settings.through_buffers;
+        let tables = Arc::new(Tables::new(&self.target, client, catalogue, through_buffers)?);
         Ok(Arc::clone(known.insert(tables)))
     }
 
-    /// Whether what block reads leave in the page cache is given back; before setup nothing is known of it.
-    fn evicts(&self, client: &mut Client) -> Result<bool> {
+    /// How blocks are read, and whether what that leaves in the page cache is given back; before setup nothing is known of it.
+    fn reading(&self, client: &mut Client) -> Result<(Reading, bool)> {
         match catalogue::find(&self.target, client)? {
-            SchemaState::Ours(found) if found.complete && !self.settings.through_buffers => {
-                Ok(self.tables(client, &found)?.evicts())
+            SchemaState::Ours(found) if found.complete => {
+                let tables = self.tables(client, &found)?;
+                Ok((tables.reading(), tables.evicts()))
             }
-            _ => Ok(false),
+            _ => {
+                Ok((Reading::new(Build::ask(&self.target, client)?, 1, self.settings.through_buffers), false))
+            }
         }
+    }
+
+    /// What the server reads at once: from version 17 on it has such a limit.
+    fn combined(&self, client: &mut Client) -> Result<Option<Bytes>> {
+        let sql = "SELECT setting::bigint * current_setting('block_size')::bigint FROM pg_settings \
+                   WHERE name = 'io_combine_limit'";
+        let row = client.query_opt(sql, &[]).map_err(|e| self.target.failed("ask the settings of", e))?;
+        Ok(row.map(|row| Bytes(row.get::<_, i64>(0).unsigned_abs())))
     }
 
     fn is_standby(&self, client: &mut Client) -> Result<bool> {
@@ -138,7 +151,8 @@ impl Adapter for RanPostgres {
         let direct =
             instance.settings.iter().any(|(name, value)| name == "debug_io_direct" && value.contains("data"));
         let mut client = self.target.connect()?;
-        let evicts = self.evicts(&mut client)?;
+        let (reading, evicts) = self.reading(&mut client)?;
+        instance.block = Bytes(reading.block());
         if self.is_standby(&mut client)? {
             instance.settings.push(("role".to_owned(), STANDBY.to_owned()));
         }
@@ -151,15 +165,22 @@ impl Adapter for RanPostgres {
         }
         Ok(Description {
             instance,
-            read_path: read_path(self.settings.through_buffers, direct, evicts),
+            read_path: read_path(
+                &reading.describe(self.combined(&mut client)?),
+                self.settings,
+                direct,
+                evicts,
+            ),
             write_path: "UPDATE by primary key, one table per global, planned once per session".to_owned(),
             direct: direct && !self.settings.through_buffers,
         })
     }
 
-    /// No statistics of the server's count what pg_prewarm reads.
+    /// As far as known: of the tables last found.
     fn counts_block_reads(&self) -> bool {
-        self.settings.through_buffers
+        lock(&self.tables)
+            .as_ref()
+            .map_or(self.settings.through_buffers, |tables| tables.reading().is_counted())
     }
 
     fn create_blocks(&self, blocks: &NewBlocks, progress: &mut Progress<'_>) -> Result<()> {
@@ -212,7 +233,7 @@ impl Adapter for RanPostgres {
         if catalogue.blocks.iter().any(|table| table.oid.is_none()) {
             return Err(Error::Incomplete { path: schema(&self.target) });
         }
-        Ok(catalogue.blocks.iter().map(|table| table.units).sum())
+        Ok(catalogue.block_count())
     }
 
     fn settle(&self) -> Result<()> {
@@ -235,15 +256,12 @@ impl Adapter for RanPostgres {
     }
 }
 
-fn read_path(through_buffers: bool, direct: bool, evicts: bool) -> String {
-    let extension = extension::needed(through_buffers);
-    if through_buffers {
-        return format!("block by number through the shared buffers ({extension}, get_raw_page)");
-    }
+fn read_path(reading: &str, settings: Settings, direct: bool, evicts: bool) -> String {
     let cache = match (direct, evicts) {
+        _ if settings.through_buffers => return reading.to_owned(),
         (true, _) => "and past the page cache (debug_io_direct)",
         (false, true) => "through the page cache, from which they are dropped after each batch",
         (false, false) => "through the page cache",
     };
-    format!("block by number past the shared buffers ({extension}, mode read), {cache}")
+    format!("{reading}, {cache}")
 }

@@ -33,7 +33,7 @@ impl ClientSession {
         if let Some(statement) = &self.read {
             return Ok(statement.clone());
         }
-        let sql = format!("SELECT {}", self.worker.reading("$1::oid", "$2::bigint")?);
+        let sql = format!("SELECT {}", self.worker.expression("$1::oid", "$2::bigint")?);
         let worker = &mut self.worker;
         let statement =
             worker.client.prepare(&sql).map_err(|e| worker.target.failed("prepare reads of", e))?;
@@ -75,16 +75,16 @@ impl Session for ClientSession {
         let worker = &mut self.worker;
         let answer: i64 = worker
             .client
-            .query_one(&statement, &[&spot.oid, &spot.number])
+            .query_one(&statement, &[&spot.oid, &spot.page])
             .map_err(|e| worker.target.failed("read a block of", e))?
             .get(0);
-        if answer != worker.read_answer() {
+        if answer != worker.reading().answer() {
             let why = format!("block {number} was answered by {answer}");
             let (doing, place) = ("read a block of", worker.target.place());
             return Err(Error::engine(doing, place, why, ErrorCause::ContentsChanged));
         }
         worker.have_read(&[spot]);
-        Ok(Bytes(worker.block))
+        Ok(Bytes(worker.reading().block()))
     }
 
     fn begin(&mut self) -> Result<()> {

@@ -8,6 +8,7 @@ use postgres::Client;
 use super::super::contract::{NewBlocks, Progress};
 use super::super::layout::proceed;
 use super::catalogue::{self, SchemaState, enter, qualified};
+use super::reading::{self, Reading};
 use super::{MARK, RanPostgres, extension};
 use iolite_db::postgres::Target;
 use iolite_db::postgres::copy::Rows;
@@ -19,18 +20,15 @@ use iolite_db::{Error, Result};
 const OVERHEAD: u64 = 92;
 /// Blocks between two reports of progress: 4 MiB.
 const REPORT: u64 = 512;
-/// Most blocks: the identities of their tables are sent with each batch, and one address holds them all.
-const MAX_BLOCKS: u64 = 1 << 32;
-
-/// The first version that reads several blocks with one call (its release notes, "I/O").
-const COMBINES_READS: u32 = 17;
+/// Most pages: the identities of their tables are sent with each batch, and one address holds them all.
+const MAX_PAGES: u64 = 1 << 32;
 
 /// As [`Adapter::setup`](super::super::Adapter::setup).
 pub(super) fn setup(database: &RanPostgres, new: &NewBlocks, progress: &mut Progress<'_>) -> Result<()> {
     let target = &*database.target;
     let mut client = target.connect()?;
     let build = Build::ask(target, &mut client)?;
-    refuse_block_size(build, new.block)?;
+    let reading = Reading::new(build, pages_of(build, new.block)?, database.settings.through_buffers);
     super::lock::making(target, &mut client)?;
     match catalogue::find(target, &mut client)? {
         SchemaState::Nothing => {}
@@ -40,55 +38,54 @@ pub(super) fn setup(database: &RanPostgres, new: &NewBlocks, progress: &mut Prog
         }
         SchemaState::Ours(_) => return Err(Error::Exists { path: super::schema(target) }),
     }
-    let blocks = new.size.0 / build.block;
-    if blocks == 0 || blocks > MAX_BLOCKS {
-        let what = format!("{blocks} blocks of {} to read", Bytes(build.block));
-        return Err(Error::Layout { what, limit: MAX_BLOCKS });
+    let blocks = new.size.0 / reading.block();
+    let (pages, limit) = (blocks.saturating_mul(reading.pages), MAX_PAGES / reading.pages);
+    if blocks == 0 || blocks > limit {
+        let what = format!("{blocks} blocks of {} to read", Bytes(reading.block()));
+        return Err(Error::Layout { what, limit });
     }
-    files::check_space(target, &mut client, blocks * build.block)?;
-    begin(database, &mut client, blocks)?;
-    proceed(progress(0, blocks * build.block))?;
-    fill(target, &mut client, build, blocks, progress)?;
+    files::check_space(target, &mut client, pages * build.block)?;
+    begin(database, &mut client, reading, blocks)?;
+    proceed(progress(0, pages * build.block))?;
+    // No range goes over from one table to the next.
+    let build = Build { segment: build.segment / reading.pages * reading.pages, ..build };
+    fill(target, &mut client, build, pages, progress)?;
     let done = "UPDATE iolite.catalogue SET complete = true WHERE kind = 'database'";
     client.execute(done, &[]).map_err(|e| target.failed("finish", e))?;
     files::checkpoint(target, &mut client).map(drop)
 }
 
+/// Pages of a block of the size asked for.
+///
 /// # Errors
-/// [`Error::BlockSize`] for any but the server's own.
-fn refuse_block_size(build: Build, asked: Option<Bytes>) -> Result<()> {
-    let own = Bytes(build.block);
-    let ranges = if build.major < COMBINES_READS {
-        format!("and PostgreSQL {} reads a range of several blocks one by one", build.major)
-    } else {
-        format!(
-            "and PostgreSQL {} combines reads of a range (io_combine_limit) only into its buffers and only of blocks that are not \
-             there, so that a range is not one read of its size",
-            build.major
-        )
-    };
-    match asked.filter(|asked| *asked != own) {
-        None => Ok(()),
-        Some(asked) => Err(Error::BlockSize {
-            database: "PostgreSQL",
-            asked,
-            why: format!(
-                "this server is compiled with blocks of {own} (--with-blocksize), {ranges}; to read larger blocks, use SQLite (up to \
-                 64 KiB), GT.M (up to 60 KiB) or MariaDB (up to 64 KiB), or a fio job"
-            ),
-        }),
+/// [`Error::BlockSize`] for what is not a range of 1, 2, 4, 8 or 16 pages.
+fn pages_of(build: Build, asked: Option<Bytes>) -> Result<u64> {
+    let Some(asked) = asked else { return Ok(1) };
+    let pages = asked.0 / build.block;
+    if asked.0.is_multiple_of(build.block) && pages.is_power_of_two() && pages <= reading::MAX_PAGES {
+        return Ok(pages);
     }
+    let own = Bytes(build.block);
+    let largest = Bytes(build.block * reading::MAX_PAGES);
+    Err(Error::BlockSize {
+        database: "PostgreSQL",
+        asked,
+        why: format!(
+            "this server is compiled with blocks of {own} (--with-blocksize), which can be read one by one or in ranges of 2, 4, 8 or \
+             16: specify {own} to {largest}, doubled each time"
+        ),
+    })
 }
 
 /// The schema, marked and with its catalogue, and the extensions, all in one transaction.
-fn begin(database: &RanPostgres, client: &mut Client, blocks: u64) -> Result<()> {
+fn begin(database: &RanPostgres, client: &mut Client, reading: Reading, blocks: u64) -> Result<()> {
     let target = &*database.target;
     let failed = |e| target.failed("create iolite's schema in", e);
     let mut transaction = client.transaction().map_err(failed)?;
     transaction.batch_execute(catalogue::CREATE).map_err(failed)?;
     transaction.batch_execute(&format!("COMMENT ON SCHEMA iolite IS '{MARK}'")).map_err(failed)?;
-    enter(&mut transaction, "database", 0, "", blocks).map_err(failed)?;
-    extension::create(target, &mut transaction, database.settings.through_buffers)?;
+    enter(&mut transaction, "database", 0, &catalogue::pages_name(reading.pages), blocks).map_err(failed)?;
+    extension::create(target, &mut transaction, reading.extension())?;
     transaction.commit().map_err(failed)
 }
 
@@ -184,20 +181,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_block_size_is_refused_with_what_this_version_does() {
-        let refused = |major| {
-            let build = Build { block: 8192, segment: 131_072, major };
-            refuse_block_size(build, Some(Bytes(64 << 10))).unwrap_err().to_string()
-        };
-        assert!(
-            refused(15).contains("PostgreSQL 15 reads a range of several blocks one by one"),
-            "{}",
-            refused(15)
-        );
-        assert!(refused(17).contains("io_combine_limit") && refused(17).contains("17"), "{}", refused(17));
+    fn a_size_that_is_no_range_is_refused_with_those_that_are() {
         let build = Build { block: 8192, segment: 131_072, major: 17 };
-        assert!(
-            refuse_block_size(build, Some(Bytes(8192))).is_ok() && refuse_block_size(build, None).is_ok()
-        );
+        let pages = |asked: u64| pages_of(build, Some(Bytes(asked)));
+        assert_eq!(pages_of(build, None).unwrap(), 1);
+        for (asked, expected) in [(8, 1), (16, 2), (64, 8), (128, 16)] {
+            assert_eq!(pages(asked << 10).unwrap(), expected);
+        }
+        for odd in [0, 1, 4096, 12_288, 24 << 10, 256 << 10] {
+            let refused = pages(odd).unwrap_err().to_string();
+            assert!(refused.contains("8 KiB to 128 KiB"), "{refused}");
+        }
     }
 }

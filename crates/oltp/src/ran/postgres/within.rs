@@ -133,8 +133,8 @@ impl Inside {
     fn procedure(&mut self, reads: bool, writes: bool) -> Result<String> {
         let worker = &mut self.worker;
         let read = if reads {
-            let expression = worker.reading("place", "wanted")?;
-            let right = worker.read_answer();
+            let expression = worker.expression("place", "wanted")?;
+            let right = worker.reading().answer();
             format!(
                 "answer := {expression}; \
                  IF answer <> {right} THEN RAISE EXCEPTION 'block % was answered by %', wanted, answer; END IF;"
@@ -174,8 +174,8 @@ impl Inside {
         for &block in blocks {
             let spot = self.worker.spot(block)?;
             orders.places.push(spot.oid);
-            orders.numbers.push(spot.number);
-            orders.operations.push((OpKind::Read, self.worker.block, Some(spot)));
+            orders.numbers.push(spot.page);
+            orders.operations.push((OpKind::Read, self.worker.reading().block(), Some(spot)));
         }
         orders.cycles.push(blocks.len() as i32);
         Ok(())

@@ -9,7 +9,8 @@ use super::super::contract::Settings;
 use super::catalogue::{self, Catalogue, Listed};
 use super::evict::Evictor;
 use super::globals::present;
-use super::{RanPostgres, extension, lock};
+use super::reading::Reading;
+use super::{RanPostgres, lock};
 use iolite_db::postgres::Build;
 use iolite_db::postgres::Target;
 use iolite_db::{Error, Result};
@@ -23,8 +24,6 @@ const PLANS: &str = "SELECT set_config(s.name, w.value, false) FROM pg_settings 
 pub(super) struct Worker {
     pub(super) target: Arc<Target>,
     pub(super) client: Client,
-    /// Size of a block in bytes.
-    pub(super) block: u64,
     settings: Settings,
     number: u32,
     tables: Arc<Tables>,
@@ -36,6 +35,8 @@ pub(super) struct Worker {
 #[derive(Debug)]
 pub(super) struct Tables {
     oids: Vec<u32>,
+    reading: Reading,
+    /// Blocks of a table.
     per_table: u64,
     blocks: u64,
     evictor: Evictor,
@@ -50,27 +51,42 @@ impl Tables {
         target: &Target,
         client: &mut Client,
         catalogue: &Catalogue,
-        evict: bool,
+        through_buffers: bool,
     ) -> Result<Tables> {
         let oids: Option<Vec<u32>> = catalogue.blocks.iter().map(|table| table.oid).collect();
         let oids = oids.ok_or_else(|| Error::Incomplete { path: super::schema(target) })?;
-        let block = Build::ask(target, client)?.block;
+        let reading = Reading::new(Build::ask(target, client)?, catalogue.pages(), through_buffers);
         let mut paths = Vec::new();
-        if evict && let Some(place) = iolite_db::postgres::files::seen(target, client)? {
+        if !through_buffers && let Some(place) = iolite_db::postgres::files::seen(target, client)? {
             paths = place.main_files(target, client, &oids)?;
         }
-        let per_table = catalogue.blocks.first().map_or(1, |table| table.units.max(1));
+        let per_table = catalogue.blocks.first().map_or(1, |table| (table.units / reading.pages).max(1));
         Ok(Tables {
             oids,
+            reading,
             per_table,
-            blocks: catalogue.blocks.iter().map(|table| table.units).sum(),
-            evictor: Evictor::new(&paths, block),
+            blocks: catalogue.block_count(),
+            evictor: Evictor::new(&paths, reading.block()),
         })
+    }
+
+    /// How their blocks are read.
+    pub(super) fn reading(&self) -> Reading {
+        self.reading
     }
 
     /// Whether these are still the same.
     pub(super) fn are(&self, catalogue: &Catalogue) -> bool {
-        self.oids.iter().copied().map(Some).eq(catalogue.blocks.iter().map(|table| table.oid))
+        self.reading.pages == catalogue.pages()
+            && self.oids.iter().copied().map(Some).eq(catalogue.blocks.iter().map(|table| table.oid))
+    }
+
+    /// Where a block is; `None` beyond the last.
+    fn spot(&self, number: u64) -> Option<Spot> {
+        let table = usize::try_from(number / self.per_table).ok()?;
+        let (oid, block) = (*self.oids.get(table)?, number % self.per_table);
+        let page = (block * self.reading.pages).cast_signed();
+        (number < self.blocks).then_some(Spot { table, oid, block, page })
     }
 
     /// Whether what reads leave in the page cache is given back.
@@ -86,7 +102,9 @@ pub(super) struct Spot {
     /// The table's identity.
     pub(super) oid: u32,
     /// The block's number within the table.
-    pub(super) number: i64,
+    block: u64,
+    /// The number of its first page.
+    pub(super) page: i64,
 }
 
 impl Worker {
@@ -102,7 +120,6 @@ impl Worker {
         let tables = database.tables(&mut client, &catalogue)?;
         let globals = catalogue.whole();
         Ok(Worker {
-            block: Build::ask(&target, &mut client)?.block,
             settings: database.settings,
             number,
             tables,
@@ -129,17 +146,17 @@ impl Worker {
         Ok(global.sql())
     }
 
+    /// How blocks are read.
+    pub(super) fn reading(&self) -> Reading {
+        self.tables.reading
+    }
+
     /// The expression that reads a block.
     ///
     /// # Errors
-    /// As [`extension::reading`].
-    pub(super) fn reading(&mut self, table: &str, number: &str) -> Result<String> {
-        extension::reading(&self.target, &mut self.client, self.settings.through_buffers, table, number)
-    }
-
-    /// What that expression is when it has read one block.
-    pub(super) fn read_answer(&self) -> i64 {
-        if self.settings.through_buffers { self.block.cast_signed() } else { 1 }
+    /// As [`Reading::expression`].
+    pub(super) fn expression(&mut self, table: &str, page: &str) -> Result<String> {
+        self.tables.reading.expression(&self.target, &mut self.client, table, page)
     }
 
     /// Where a block is.
@@ -147,14 +164,7 @@ impl Worker {
     /// # Errors
     /// [`Error::NoBlock`].
     pub(super) fn spot(&self, number: u64) -> Result<Spot> {
-        let tables = &self.tables;
-        let table = (number / tables.per_table) as usize;
-        match tables.oids.get(table) {
-            Some(&oid) if number < tables.blocks => {
-                Ok(Spot { table, oid, number: (number % tables.per_table).cast_signed() })
-            }
-            _ => Err(Error::NoBlock { number, blocks: tables.blocks }),
-        }
+        self.tables.spot(number).ok_or(Error::NoBlock { number, blocks: self.tables.blocks })
     }
 
     /// Refuses a subscript that the worker's global does not have.
@@ -178,12 +188,12 @@ impl Worker {
         }
     }
 
-    /// Notes blocks read past the buffers, which the page cache is to give back.
+    /// Notes blocks read, which the page cache is to give back.
     pub(super) fn have_read(&self, spots: &[Spot]) {
         if self.settings.through_buffers {
             return;
         }
-        self.tables.evictor.note(spots.iter().map(|spot| (spot.table, spot.number)));
+        self.tables.evictor.note(spots.iter().map(|spot| (spot.table, spot.block)));
     }
 
     /// Makes this session's commits as durable as they have to be.
@@ -211,5 +221,21 @@ impl Worker {
         }
         self.client.execute(PLANS, &[]).map_err(failed)?;
         lock::writing(&self.target, &mut self.client, self.number.saturating_add(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_begins_where_the_one_before_ends_and_lies_in_one_table() {
+        let build = Build { block: 8192, segment: 24, major: 15 };
+        let reading = Reading::new(build, 8, false);
+        let evictor = Evictor::new(&[], reading.block());
+        let tables = Tables { oids: vec![10, 20], reading, per_table: 3, blocks: 5, evictor };
+        let place = |number| tables.spot(number).map(|spot| (spot.oid, spot.page));
+        assert_eq!([0, 2, 3, 4].map(place), [Some((10, 0)), Some((10, 16)), Some((20, 0)), Some((20, 8))]);
+        assert_eq!((place(5), place(u64::MAX)), (None, None));
     }
 }
