@@ -173,7 +173,9 @@ pub(crate) fn open_to_read(path: &Path) -> anyhow::Result<Store> {
 pub(crate) fn usable_results(asked: Option<PathBuf>) -> anyhow::Result<Result<PathBuf, iolite_store::Error>> {
     if let Some(path) = &asked {
         output::is_for_output(path)?;
+        // Read as well: damage shows only where it is.
         Store::open(path)
+            .and_then(|store| store.runs())
             .map_err(|error| UsageError::new(format!("--results {}: {error}", path.display())))?;
     }
     Ok(results(asked))

@@ -6,7 +6,7 @@ use std::{fs, io, thread};
 
 use anyhow::Context;
 use signal_hook::SigId;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGXCPU, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::exit::Exit;
@@ -33,7 +33,8 @@ static SECOND: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
 static ENDING: LazyLock<Vec<i32>> = LazyLock::new(|| {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let is_ignored = |signal: &i32| *signal == SIGHUP && ignores(&status, SIGHUP);
-    [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(signal)).collect()
+    // SIGXCPU: the soft limit of CPU time, until the hard one ends the process (ulimit -t, batch systems).
+    [SIGINT, SIGTERM, SIGHUP, SIGXCPU].into_iter().filter(|signal| !is_ignored(signal)).collect()
 });
 
 /// Whether a process ignores a signal, by its `/proc/PID/status` (proc_pid_status(5)).

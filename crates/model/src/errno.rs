@@ -13,6 +13,8 @@ pub const EAGAIN: i32 = 11;
 pub const EBUSY: i32 = 16;
 /// The operation, or a setting of it, is invalid to the system.
 pub const EINVAL: i32 = 22;
+/// The file would be larger than it may be.
+pub const EFBIG: i32 = 27;
 /// No space is left on the device.
 pub const ENOSPC: i32 = 28;
 /// No locks are available: what some network file systems answer.

@@ -140,9 +140,13 @@ impl Store {
     }
 }
 
-/// Refuses a device, a pipe or a socket, which SQLite would open, and wait for or fail at.
+/// The smallest database has a page, of at least so many bytes. SQLite takes a file of less for an empty one, and writes over it.
+const SMALLEST: u64 = 512;
+
+/// Refuses a device, a pipe or a socket, which SQLite would open, and wait for or fail at, and what is too short for a database.
 pub(crate) fn refuse_other_than_files(path: &Path) -> Result<(), Error> {
-    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+    let is_other = |found: fs::Metadata| !found.is_file() || (1..SMALLEST).contains(&found.len());
+    if fs::metadata(path).is_ok_and(is_other) {
         return Err(Error::NotADatabase { path: path.to_owned() });
     }
     Ok(())
@@ -217,6 +221,10 @@ mod tests {
         let text = dir.path().join("text");
         fs::write(&text, "not a database, but long enough to have a header ".repeat(40)).unwrap();
         assert!(matches!(open_fails(&text), Error::NotADatabase { .. }));
+        for short in [1, 99, 511] {
+            fs::write(&text, "x".repeat(short)).unwrap();
+            assert!(matches!(open_fails(&text), Error::NotADatabase { .. }));
+        }
 
         let foreign = dir.path().join("foreign.db");
         Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();

@@ -291,52 +291,43 @@ fn a_file_system_without_direct_io_is_an_error_with_its_remedy() {
     produced(ErrorCause::NoDirectIo, &stderr(&output));
 }
 
-/// Sets a user's limit of blocks (of 1 KiB) on a device: quotactl(2), Q_SETQUOTA.
-const SET_QUOTA: &str = "import ctypes, struct, sys; libc = ctypes.CDLL(None, use_errno=True); \
-    limits = struct.pack('QQQQQQQQI4x', int(sys.argv[3]), int(sys.argv[3]), 0, 0, 0, 0, 0, 0, 1); \
-    done = libc.quotactl((0x800008 << 8) - (1 << 32), sys.argv[1].encode(), int(sys.argv[2]), limits); \
-    sys.exit(0 if done == 0 else 'quotactl: ' + str(ctypes.get_errno()))";
-/// A user who has no other files.
-const USER: &str = "64996";
-
-/// The free space of the file system is much larger than what the user may still take of it.
+/// The file system has space, and the limit of what may be taken of it is reached (EDQUOT).
 #[test]
 fn a_quota_that_is_used_up_is_named_with_its_remedy_and_leaves_nothing() {
     let place = TestDirectory::new();
-    let Some(device) = Loop::new(&place, 64 << 20) else { return };
-    let made = Command::new("mkfs.ext4")
-        .args(["-q", "-F", "-O", "quota", "-E", "quotatype=usrquota", &device.0])
-        .status();
-    if !made.is_ok_and(|status| status.success()) {
-        return skip("mkfs.ext4 makes no file system with quotas here").unwrap_or(());
-    }
+    let Some(device) = Loop::new(&place, 256 << 20) else { return };
     let at = place.root.path().join("limited");
-    let Some(_mount) = Mount::new(&["-o", "usrquota", &device.0], &at) else { return };
-    let limit = Command::new("python3").args(["-c", SET_QUOTA, &device.0, USER, "1024"]).output();
-    match limit {
-        Ok(output) if output.status.success() => {}
-        Ok(output) => return skip(&format!("no quota can be set: {}", stderr(&output).trim())).unwrap_or(()),
-        Err(error) => return skip(&format!("python3: {error}")).unwrap_or(()),
+    let own = at.join("own");
+    let done = |command: &[&str], path: &std::path::Path| {
+        let output = Command::new(command[0]).args(&command[1..]).arg(path).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    if !done(&["mkfs.btrfs", "-q"], std::path::Path::new(&device.0)) {
+        return skip("mkfs.btrfs is not there").unwrap_or(());
     }
-    let (open, program) = (tempfile::tempdir().unwrap(), "iolite");
-    fs::set_permissions(open.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-    fs::copy(crate::common::IOLITE, open.path().join(program)).unwrap();
+    let Some(_mount) = Mount::new(&[&device.0], &at) else { return };
+    let limited = done(&["btrfs", "quota", "enable"], &at)
+        && done(&["btrfs", "subvolume", "create"], &own)
+        && done(&["btrfs", "qgroup", "limit", "1M"], &own);
+    if !limited {
+        return skip("btrfs has no quotas here").unwrap_or(());
+    }
     for (backend, preallocate) in [("sync", true), ("sync", false), ("mmap", false)] {
-        let job = open.path().join("job.toml");
         let text = crate::writes("stop.loops = 1").replace("'sync'", &format!("'{backend}'"));
         let text = text.replace("create = true", &format!("create = true, preallocate = {preallocate}"));
+        let job = place.root.path().join("limited.toml");
         fs::write(&job, text).unwrap();
-        let mut command = Command::new("setpriv");
-        command.args([&format!("--reuid={USER}"), &format!("--regid={USER}"), "--clear-groups"]);
-        command.arg(open.path().join(program)).arg("run").arg(&job).arg("--directory").arg(&at);
-        command.arg("--results").arg(open.path().join("results.db")).arg("--quiet").stdin(Stdio::null());
-        let output = command.output().unwrap();
+        let mut command = Command::new(crate::common::IOLITE);
+        command.arg("run").arg(&job).arg("--directory").arg(&own).arg("--results").arg(place.results());
+        let output = command.arg("--quiet").stdin(Stdio::null()).output().unwrap();
         injected("quotas that are used up", 1);
         ended_by_itself(&output);
         let text = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
         assert_ne!(output.status.code(), Some(0), "{backend}, {preallocate}: {text}");
-        produced(ErrorCause::Full, &text);
-        let left: Vec<String> = entries(&at).into_iter().filter(|name| name.contains("iolite")).collect();
-        assert_eq!(left, [""; 0], "{backend}, {preallocate}");
+        assert_eq!(entries(&own), [""; 0], "{backend}, {preallocate}");
+        // A page that can't be reserved is SIGBUS, of which the kernel does not say why.
+        if backend != "mmap" {
+            produced(ErrorCause::Full, &text);
+        }
     }
 }

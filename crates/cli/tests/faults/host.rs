@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use iolite_model::ErrorCause;
 
-use crate::common::{IOLITE, Loop, Mount, TestDirectory, is_root, json, skip, stderr};
+use crate::common::{IOLITE, Loop, Mount, TestDirectory, entries, is_root, json, skip, stderr};
 use crate::results::remounted;
 use crate::{ended_by_itself, injected, nothing_is_lost, run, writes};
 
@@ -43,6 +43,34 @@ fn a_limit_on_open_files_is_an_error_with_its_remedy() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let text = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
     produced(ErrorCause::OpenFiles, &text);
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_with_its_remedy() {
+    let place = TestDirectory::new();
+    let command =
+        run(&place, &writes("stop.loops = 1").replace("create = true", "create = true, preallocate = true"));
+    // Results have to fit as well.
+    let Some(output) = within(&["prlimit", "--fsize=1048576:1048576"], &command) else { return };
+    injected("limits on the size of files", 1);
+    ended_by_itself(&output);
+    assert_ne!(output.status.code(), Some(0));
+    produced(ErrorCause::FileTooLarge, &(stderr(&output) + &String::from_utf8_lossy(&output.stdout)));
+    assert_eq!(entries(&place.data()), [""; 0]);
+}
+
+/// A batch system lets a process know that its CPU time is over (SIGXCPU) before it ends it.
+#[test]
+fn a_limit_on_cpu_time_ends_a_run_that_keeps_its_results() {
+    let place = TestDirectory::new();
+    let text = "[[tasks]]\n[tasks.io]\nname = 'busy'\ntarget.null = { size = '1MiB' }\nbackend = 'null'\ninterval = '50ms'\n\
+                stop.runtime = '1h'\n";
+    let Some(output) = within(&["prlimit", "--cpu=2:30"], &run(&place, text)) else { return };
+    injected("limits on CPU time", 1);
+    ended_by_itself(&output);
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert_eq!(place.ask::<String>("SELECT ending FROM run"), "interrupted");
+    nothing_is_lost(&place, 5);
 }
 
 /// A program of Perl that has a system call refused with an error, as a container's seccomp profile does, and runs what follows. The

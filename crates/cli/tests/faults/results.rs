@@ -34,14 +34,17 @@ fn a_database_that_another_program_locks_for_a_while_loses_nothing() {
 #[test]
 fn results_that_are_damaged_or_read_only_are_an_error_before_anything_is_measured() {
     let place = TestDirectory::new();
-    for damage in ["not a database", "header", "read-only"] {
+    for damage in ["not a database", "one byte", "header", "middle", "read-only"] {
         let _ = fs::remove_file(place.results());
         match damage {
             "not a database" => fs::write(place.results(), vec![b'x'; 8192]).unwrap(),
-            "header" => {
+            "one byte" => fs::write(place.results(), "x").unwrap(),
+            "header" | "middle" => {
                 assert!(run(&place, &writes("stop.operations = 10")).status().unwrap().success());
                 let mut bytes = fs::read(place.results()).unwrap();
-                bytes[..16].fill(0x55);
+                // All pages but the first, which has the header and the schema.
+                let damaged = if damage == "header" { 0..16 } else { 4096..bytes.len() };
+                bytes[damaged].fill(0x55);
                 fs::write(place.results(), bytes).unwrap();
             }
             _ if is_root() => {
@@ -241,7 +244,7 @@ fn a_directory_that_takes_no_files_is_refused_before_a_plan_is_shown() {
         &["check", &at, "--keep-free", "0B", "--budget-time", "10s", "--budget-space", "32M"][..],
         &["run", &job, "--directory", &at],
         &["classic", "dd", &at, "--size", "8MiB", "--keep-free", "0B"],
-        &["layers", &at, "--size", "8MiB", "--keep-free", "0B"],
+        &["layers", &at, "--size", "64MiB", "--keep-free", "0B"],
         &["study", "cache", &at, "--make", "8MiB"],
         &["durability", "run", "--directory", &at, "--witness", &notes],
     ] {

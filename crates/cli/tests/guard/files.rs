@@ -240,7 +240,7 @@ fn a_file_that_is_written_through_an_overlay_stays_as_it_is() {
 #[test]
 fn a_file_in_memory_of_another_process_stays_as_it_is() {
     let place = TestDirectory::new();
-    let script = "import os; fd = os.memfd_create('x', os.MFD_ALLOW_SEALING); os.write(fd, b'x' * 8192); os.dup2(fd, 77); \
+    let script = "import os; fd = os.memfd_create('x', os.MFD_ALLOW_SEALING); os.write(fd, b'x' * (8 << 20)); os.dup2(fd, 77); \
                   sealed = len(sys.argv[1]) > 1 and fcntl.fcntl(fd, 1033, 6)";
     for seals in ["-", "sealed"] {
         let Some(holder) = Holder::doing(script, Path::new(seals)) else { return };

@@ -54,7 +54,9 @@ impl Target {
     /// # Errors
     /// As [`new`](Target::new).
     pub fn within(url: &str, surroundings: &ClientEnvironment<'_>) -> Result<Target> {
-        let (url, service) = defaults::take_service(url);
+        let (url, service) = defaults::take(url, "service");
+        // The driver takes all of it for one directory.
+        let (url, hosts) = defaults::take(&url, "host");
         let (url, mut tls) = TlsSettings::take(&url)?;
         let mut config: Config = url.parse().map_err(|_| {
             // The parser's own words may hold pieces of a password that is not encoded as URLs want it.
@@ -66,6 +68,9 @@ impl Target {
                     .to_owned(),
             )
         })?;
+        if let Some(hosts) = hosts.filter(|hosts| !hosts.is_empty()) {
+            defaults::add_hosts(&mut config, &hosts);
+        }
         // Read otherwise, the end of a password would be taken for a part of the host, and shown.
         let authority =
             url.split("://").nth(1).unwrap_or_default().split(['/', '?']).next().unwrap_or_default();
@@ -282,6 +287,10 @@ mod tests {
         let target = Target::new("postgres://me@/db?host=/tmp/x&port=7").unwrap();
         assert_eq!(target.place(), "database db of PostgreSQL at /tmp/x/.s.PGSQL.7 (as me)");
         assert!(target.unix_socket() && !target.loopback());
+        let target = Target::new("postgres://me@/db?host=/tmp/x,db.example&port=7,8").unwrap();
+        assert_eq!(target.config.get_hosts(), [Host::Unix("/tmp/x".into()), Host::Tcp("db.example".into())]);
+        assert!(!target.unix_socket() && target.config.get_ports() == [7, 8]);
+        assert!(Target::new("postgres://me@/db?host=localhost").unwrap().loopback());
         assert!(Target::new("postgres://me@[::1]/db").unwrap().loopback());
         for wrong in [
             "postgres://me:s@secret@host/db",
@@ -337,6 +346,13 @@ mod tests {
     /// docs/errors.md lists each call as the test of that cause.
     fn produced(cause: ErrorCause, error: &Error) {
         assert!(error.to_string().contains(cause.remedy()), "{error}");
+    }
+
+    #[test]
+    fn ports_that_do_not_belong_to_hosts_are_named() {
+        let target = Target::new("postgres://me@/db?host=/nonexistent&port=7,8").unwrap();
+        let Err(error) = target.connect() else { panic!("connected to nothing") };
+        produced(ErrorCause::PgHosts, &error);
     }
 
     #[test]

@@ -132,13 +132,21 @@ fn matching(line: &str, wanted: [&str; 4]) -> Option<String> {
     (fits && fields.len() == wanted.len() + 1).then(|| fields.pop()).flatten()
 }
 
-/// Takes `service` out of a URL's parameters.
-pub(super) fn take_service(url: &str) -> (String, Option<String>) {
+/// Takes a parameter out of a URL: the URL without it, and its value.
+pub(super) fn take(url: &str, name: &str) -> (String, Option<String>) {
     let Some((before, query)) = url.split_once('?') else { return (url.to_owned(), None) };
-    let (service, others): (Vec<&str>, Vec<&str>) =
-        query.split('&').filter(|pair| !pair.is_empty()).partition(|pair| pair.starts_with("service="));
+    let value = |pair: &str| Some(pair.strip_prefix(name)?.strip_prefix('=')?.to_owned());
+    let (taken, others): (Vec<&str>, Vec<&str>) =
+        query.split('&').filter(|pair| !pair.is_empty()).partition(|pair| value(pair).is_some());
     let rest = if others.is_empty() { before.to_owned() } else { format!("{before}?{}", others.join("&")) };
-    (rest, service.first().map(|pair| decoded(&pair["service=".len()..])))
+    (rest, taken.first().and_then(|pair| value(pair)).map(|value| decoded(&value)))
+}
+
+/// Adds hosts as libpq separates them: directories of sockets, names and addresses.
+pub(super) fn add_hosts(config: &mut Config, hosts: &str) {
+    for host in hosts.split(',') {
+        config.host(host.trim());
+    }
 }
 
 /// Completes what the URL has left out. Settings that are not known here are for other clients.
@@ -155,9 +163,7 @@ pub(super) fn complete(
         let wrong = || Error::Url(format!("`{name}` of the service file or the environment cannot be used"));
         match name.as_str() {
             "host" if !hosts_given && config.get_hosts().is_empty() => {
-                for host in value.split(',') {
-                    config.host(host.trim());
-                }
+                add_hosts(config, value);
             }
             "hostaddr" if !hosts_given && config.get_hostaddrs().is_empty() => {
                 for address in value.split(',') {
@@ -265,7 +271,7 @@ mod tests {
         ]);
         let variable = |name: &str| variables.get(name).cloned();
         let surroundings = ClientEnvironment { variable: &variable };
-        let (url, service) = take_service("postgres:///shop?service=shop");
+        let (url, service) = take("postgres:///shop?service=shop", "service");
         assert_eq!(url, "postgres:///shop");
         let settings = surroundings.settings(service.as_deref()).unwrap();
         let (mut config, mut tls): (Config, _) = (url.parse().unwrap(), TlsSettings::default());

@@ -90,6 +90,7 @@ fn of_way(error: &postgres::Error) -> ErrorCause {
         source = cause.source();
     }
     match error.to_string().as_str() {
+        "invalid configuration" if described(error).contains("number of") => ErrorCause::PgHosts,
         "invalid configuration" => ErrorCause::PgNoPassword,
         HANDSHAKE => ErrorCause::TlsNotOffered,
         "timeout waiting for server" => ErrorCause::HostSilent,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::table::ErrorCause;
 use crate::backend::BackendKind;
-use crate::errno::{EINVAL, EIO, EMFILE, ENFILE};
+use crate::errno::{EFBIG, EINVAL, EIO, EMFILE, ENFILE};
 
 /// Where an error came from, as far as its cause depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +36,7 @@ impl ErrorCause {
         match error.raw_os_error() {
             Some(EMFILE | ENFILE) => return Some(ErrorCause::OpenFiles),
             Some(EIO) => return Some(ErrorCause::Device),
+            Some(EFBIG) => return Some(ErrorCause::FileTooLarge),
             // open(2): the file system does not support O_DIRECT.
             Some(EINVAL) if matches!(origin, ErrorOrigin::Direct(_)) => return Some(ErrorCause::NoDirectIo),
             _ => {}
@@ -125,6 +126,7 @@ mod tests {
             (13, ErrorOrigin::Direct(device), ErrorCause::DeviceNotPermitted),
             (30, ErrorOrigin::Path(file), ErrorCause::ReadOnly),
             (28, ErrorOrigin::Path(file), ErrorCause::Full),
+            (27, ErrorOrigin::Path(file), ErrorCause::FileTooLarge),
             (122, ErrorOrigin::Path(file), ErrorCause::Full),
             (16, ErrorOrigin::Path(device), ErrorCause::InUse),
             (26, ErrorOrigin::Direct(file), ErrorCause::InUse),

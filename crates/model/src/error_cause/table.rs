@@ -68,6 +68,8 @@ causes! {
             "it is mounted read-only: choose another or remount it (mount -o remount,rw); where errors made it read-only, the \
              kernel log (dmesg) has them",
         Full "the file system is full, or the user's quota is used up" => "free some space, or ask for less of it",
+        FileTooLarge "the file would be larger than a limit of the process or the file system allows" =>
+            "use smaller files, or raise the limit on their size (ulimit -f)",
         InUse "a running program or something that has claimed the device uses it" =>
             "it is in use (a program that runs, a device that something has claimed): end that, or choose another",
         OpenFiles "too many files are open" => "use fewer files, or raise the limit on open ones (ulimit -n)",
@@ -192,6 +194,8 @@ causes! {
              sslrootcert=FILE), or add a line to pg_hba.conf",
         PgHostRefused "no line of pg_hba.conf lets this user in" =>
             "the server does not let this user in from this host: add a line to pg_hba.conf",
+        PgHosts "hosts, addresses and ports of the URL or the environment do not belong together" =>
+            "specify one port, or as many ports (and addresses) as hosts, separated by commas",
         PgNoPassword "the server wants a password, and there is none" =>
             "specify the password in the URL (postgres://USER:PASSWORD@HOST/DATABASE) or in the environment as PGPASSWORD",
         PgLogin "user or password are wrong" =>
