@@ -307,6 +307,8 @@ fn a_quota_that_is_used_up_is_named_with_its_remedy_and_leaves_nothing() {
     }
     let Some(_mount) = Mount::new(&[&device.0], &at) else { return };
     let limited = done(&["btrfs", "quota", "enable"], &at)
+        // Until what is there has been counted, no limit is kept.
+        && done(&["btrfs", "quota", "rescan", "-W"], &at)
         && done(&["btrfs", "subvolume", "create"], &own)
         && done(&["btrfs", "qgroup", "limit", "1M"], &own);
     if !limited {

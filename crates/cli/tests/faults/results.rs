@@ -246,7 +246,7 @@ fn a_directory_that_takes_no_files_is_refused_before_a_plan_is_shown() {
         &["classic", "dd", &at, "--size", "8MiB", "--keep-free", "0B"],
         &["layers", &at, "--size", "64MiB", "--keep-free", "0B"],
         &["study", "cache", &at, "--make", "8MiB"],
-        &["durability", "run", "--directory", &at, "--witness", &notes],
+        &["durability", "run", &at, "--witness", &notes],
     ] {
         let mut iolite = std::process::Command::new(crate::common::IOLITE);
         iolite.args(command).arg("--results").arg(place.results()).stdin(Stdio::null());

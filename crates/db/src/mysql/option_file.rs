@@ -2,6 +2,7 @@
 //!
 //! Source: MariaDB's knowledge base, "Configuring MariaDB with Option Files"; MySQL's manual, 6.2.2.2.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -175,9 +176,10 @@ pub(super) fn complete(
     {
         tls.set("sslmode", "verify-full")?;
     }
+    let mut known = BTreeSet::new();
     for (name, value) in settings.iter().rev() {
         let name = name.replace('_', "-");
-        if tls.set(&name, value)? {
+        if !known.insert(name.clone()) || tls.set(&name, value)? {
             continue;
         }
         match name.as_str() {
