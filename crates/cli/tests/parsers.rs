@@ -229,10 +229,16 @@ fn no_database_url_makes_it_stumble() {
     });
 }
 
+/// A directory whose files take no time of a disk, where there is such a place.
+fn in_memory() -> tempfile::TempDir {
+    let shared = tempfile::tempdir_in("/dev/shm");
+    shared.or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 /// The file of passwords, that of services and the variables, as libpq reads them.
 #[test]
 fn no_file_of_a_client_makes_it_stumble() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = in_memory();
     let (passwords, services) = (directory.path().join("pgpass"), directory.path().join("services"));
     let lines = texts(&[
         "# of mine\ndb.example:5432:shop:app:secret\n*:*:*:me:a\\:b\\\\c\n",
@@ -268,7 +274,7 @@ fn no_file_of_a_client_makes_it_stumble() {
 
 #[test]
 fn no_option_file_makes_it_stumble() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = in_memory();
     let included = directory.path().join("a.cnf");
     let include = format!("[client]\nuser=me\n!include {}\n", included.display());
     let examples = texts(&[

@@ -511,7 +511,7 @@ impl Standby {
 #[test]
 fn a_hot_standby_is_read_timed_by_the_client_and_never_written() {
     let Some(primary) = Subject::server("postgres", |_, _| 0) else { return };
-    primary.done("ranread", "setup", &["--size", "8MiB"]);
+    primary.done("ranread", "setup", &["--size", "8MiB", "--block-size", "64KiB"]);
     primary.done("ranwrite", "create-globals", &["--globals", "1", "--subscripts", "500"]);
     primary.done("tproc-c", "build", &["--warehouses", "2", "--reduction", "100", "--quiet"]);
     let standby = Standby::of(&primary);
@@ -524,6 +524,7 @@ fn a_hot_standby_is_read_timed_by_the_client_and_never_written() {
     };
     let (read, warned) = measured("run", &["--jobs", "2", "--iterations", "100"]);
     assert_eq!(operations(&read, "read"), 200);
+    assert!(read.to_string().contains("ranges of 8 blocks of 8 KiB"), "{read}");
     assert!(warned.contains("hot standby") && warned.contains("timed by the client"), "{warned}");
     let (_, warned) = measured("run", &["--jobs", "1", "--iterations", "100", "--client-timed"]);
     assert!(!warned.contains("hot standby"), "it was asked for: {warned}");

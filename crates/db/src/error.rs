@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Something to be created is there already.
-    #[error("{path} already exists and was not changed; purge that database or specify another directory")]
+    #[error("{path} already exists and was not changed; purge it, or specify another directory or database")]
     Exists {
         /// The file.
         path: PathBuf,

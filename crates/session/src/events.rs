@@ -37,21 +37,21 @@ pub struct Events {
 /// The thread that reads probes, and the channel of its events.
 struct Sampling {
     sampler: Sampler,
-    events: Receiver<Event>,
+    events: Receiver<Box<Event>>,
     /// Events that found the channel full.
     lost: Arc<AtomicU64>,
 }
 
-/// The sampler's end of the channel.
+/// The sampler's end of the channel. Its places are there from the start, so that they hold addresses and not events of a kilobyte each.
 struct Passed {
-    channel: SyncSender<Event>,
+    channel: SyncSender<Box<Event>>,
     lost: Arc<AtomicU64>,
 }
 
 impl Sink for Passed {
     fn event(&mut self, event: &Event) {
         // Readings are lost, the run is not. Where the receiver is gone, the run has ended.
-        if let Err(TrySendError::Full(_)) = self.channel.try_send(event.clone()) {
+        if let Err(TrySendError::Full(_)) = self.channel.try_send(Box::new(event.clone())) {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -143,16 +143,16 @@ impl Events {
     /// Passes on what the sampler has read: to be called again and again wherever a run waits.
     pub(crate) fn pass_readings(&mut self) {
         let Some(sampling) = &self.sampling else { return };
-        let read = sampling.events.try_iter().collect();
+        let read = sampling.events.try_iter().map(|event| *event).collect();
         self.pass_read(read);
     }
 
     /// Ends the sampler, and passes on its last readings.
     fn end_sampling(&mut self) {
         let Some(Sampling { sampler, events, lost }) = self.sampling.take() else { return };
-        let mut read: Vec<Event> = events.try_iter().collect();
+        let mut read: Vec<Event> = events.try_iter().map(|event| *event).collect();
         let warning = sampler.finish();
-        read.extend(events.try_iter());
+        read.extend(events.try_iter().map(|event| *event));
         read.extend(warning.map(Event::Warning));
         let lost = lost.load(Ordering::Relaxed);
         if lost > 0 {
