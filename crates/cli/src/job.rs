@@ -32,7 +32,7 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Loaded> {
     let text = if path == Path::new("-") {
         read(std::io::stdin())
     } else {
-        std::fs::File::open(path).and_then(read)
+        iolite_sys::input::open(path).and_then(read)
     };
     let shown = path.display();
     let text = text.map_err(|error| {

@@ -1,11 +1,11 @@
 //! `iolite profiles`: the built-in profiles.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use iolite_model::{ErrorCause, ErrorOrigin, Profile};
 use iolite_suites::{BUILT_IN, built_in, parse};
+use iolite_sys::input;
 
 use crate::exit::{Exit, UsageError};
 use crate::output;
@@ -44,7 +44,7 @@ pub(crate) fn load(name: &str) -> anyhow::Result<Profile> {
         return Err(UsageError::new(unknown(name)).into());
     }
     let mut text = String::new();
-    let read = File::open(name).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
+    let read = input::open(Path::new(name)).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
     read.map_err(|error| {
         let advice = ErrorCause::advice(&error, ErrorOrigin::Path(Path::new(name)));
         UsageError::new(format!("cannot read the profile {name}: {error}{advice}"))

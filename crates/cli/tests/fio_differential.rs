@@ -6,6 +6,8 @@
 // Helpers of tests may give up as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+#[path = "fio/amounts.rs"]
+mod amounts;
 mod common;
 #[path = "fio/configurations.rs"]
 mod configurations;
@@ -31,14 +33,14 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// What a run left and said, as far as the configuration fixes it.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Came {
     code: Option<i32>,
     /// By file: its length.
     files: BTreeMap<String, u64>,
     /// By file: its contents, where they follow from the configuration.
     contents: BTreeMap<String, Vec<u8>>,
-    /// By job: operations and bytes of reads and writes together.
+    /// By job, or all of them together: operations and bytes of reads and writes.
     amounts: Vec<(u64, u64)>,
     /// Offsets and sizes of all operations, in their order where it is known.
     order: Vec<String>,
@@ -48,6 +50,15 @@ struct Came {
 impl Came {
     fn bytes(&self) -> u64 {
         self.amounts.iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// Without numbers of operations that chance determines.
+    fn fixed(&self, tried: &Configuration) -> Came {
+        let mut fixed = self.clone();
+        if !tried.counts_operations() {
+            fixed.amounts.iter_mut().for_each(|(operations, _)| *operations = 0);
+        }
+        fixed
     }
 }
 
@@ -129,7 +140,7 @@ fn came(program: Program, directory: &Path, configuration: &Configuration) -> Ca
         }
         files.insert(name, fs::metadata(&path).unwrap().len());
     }
-    let amounts = amounts(&document, configuration.counts_operations());
+    let amounts = amounts(&document);
     Came { code: status.code(), files, contents, amounts, order, keys: found }
 }
 
@@ -139,8 +150,8 @@ fn place_of(line: &str) -> String {
     columns[2..5].join(" ")
 }
 
-/// By job: operations, if they are fixed, and bytes of reads and writes together.
-fn amounts(document: &Value, operations: bool) -> Vec<(u64, u64)> {
+/// By job: operations and bytes of reads and writes together.
+fn amounts(document: &Value) -> Vec<(u64, u64)> {
     let jobs = document["jobs"].as_array().cloned().unwrap_or_default();
     let amounts = jobs.iter().map(|job| {
         let parts = ["read", "write", "mixed"].map(|part| &job[part]);
@@ -149,23 +160,23 @@ fn amounts(document: &Value, operations: bool) -> Vec<(u64, u64)> {
             let counted = parts.iter().take(if both { 2 } else { 3 });
             counted.map(|part| part[key].as_u64().unwrap_or(0)).sum()
         };
-        (if operations { sum("total_ios") } else { 0 }, sum("io_bytes"))
+        (sum("total_ios"), sum("io_bytes"))
     });
     amounts.collect()
 }
 
 /// Whether two runs that are not the same differ exactly in what they are known to differ in.
-fn differ_as_known(known: Known, ours: &Came, theirs: &Came) -> bool {
+fn differ_as_known(known: Known, tried: &Configuration, ours: &Came, theirs: &Came) -> bool {
     let names = ours.files.keys().eq(theirs.files.keys());
     let same_order = ours.order == theirs.order;
     match known {
-        // How far files grow, and what is in them, follows from the amount.
-        Known::Amounts => {
+        Known::Amounts(_) => {
             (ours.code, &ours.keys) == (theirs.code, &theirs.keys)
                 && names
-                && (ours.bytes() > 0) == (theirs.bytes() > 0)
+                && (tried.grows() || ours.files == theirs.files)
                 && ours.amounts.len() == theirs.amounts.len()
                 && (&ours.amounts, &ours.files) != (&theirs.amounts, &theirs.files)
+                && amounts_within_bounds(known, tried, ours, theirs)
         }
         Known::Refused => {
             (ours.code, theirs.code, theirs.bytes()) == (Some(0), Some(1), 0) && ours.bytes() > 0
@@ -197,6 +208,30 @@ fn differ_as_known(known: Known, ours: &Came, theirs: &Came) -> bool {
                 && ours.bytes() > theirs.bytes()
         }
     }
+}
+
+/// Whether the jobs have done as much as was asked for, and fio's within what it is known to do instead; in operations of the sizes that
+/// were asked for.
+fn amounts_within_bounds(known: Known, tried: &Configuration, ours: &Came, theirs: &Came) -> bool {
+    let requested = tried.requested();
+    // A job that follows is reported by itself; jobs that are reported together are added up.
+    let reported = ours.amounts.len() - usize::from(tried.has("name=after"));
+    let jobs = tried.jobs() / reported as u64;
+    let within = |came: &Came, bounds: std::ops::RangeInclusive<u64>| {
+        let bounds = bounds.start() * jobs..=bounds.end().saturating_mul(jobs);
+        came.amounts[..reported]
+            .iter()
+            .all(|amount| bounds.contains(&amount.1) && requested.sizes_fit(*amount, jobs))
+    };
+    if std::env::var_os("TRACE_AMOUNTS").is_some() {
+        eprintln!(
+            "AMOUNT {known:?} jobs {jobs} {requested:?} ours {:?} theirs {:?} :: {}",
+            ours.amounts,
+            theirs.amounts,
+            tried.options.join(" ")
+        );
+    }
+    within(ours, requested.of_ours()) && within(theirs, requested.of_theirs(known))
 }
 
 /// What timeout(1) ends with that has killed a program.
@@ -270,8 +305,8 @@ impl Compared {
             _ if matches!(theirs.code, None | Some(KILLED)) => {
                 eprintln!("skipped: fio does not end: {}", tried.options.join(" "));
             }
-            known if ours == theirs => self.unneeded += u64::from(known.is_some()),
-            Some(known) if differ_as_known(known, ours, theirs) => {
+            known if ours.fixed(tried) == theirs.fixed(tried) => self.unneeded += u64::from(known.is_some()),
+            Some(known) if differ_as_known(known, tried, ours, theirs) => {
                 *self.as_known.entry(known).or_insert(0) += 1;
             }
             _ => {

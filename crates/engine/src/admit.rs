@@ -97,6 +97,9 @@ pub(crate) struct Admitted {
     claims: BTreeMap<Identity, File>,
     /// Those of them that this run has created.
     made: BTreeSet<Identity>,
+    /// Files of the set of tasks that is being prepared whose data is on the device: a thousand tasks with one file sync it once. Nothing
+    /// is written to it meanwhile but what is laid out, which is synced.
+    on_device: BTreeSet<Identity>,
     /// Files that workers create in place of others.
     renewed: Vec<Renewed>,
     /// Which devices with data on them may be overwritten.
@@ -189,9 +192,16 @@ impl Admitted {
         self.renewed.push(renewed);
     }
 
-    /// Lets go of files that are removed, whose space would be taken as long as they are open, and takes on those that workers have
+    /// Whether the data of a file is on its device, as it is from here on, since who asks syncs it. Until the next set of tasks is
+    /// prepared.
+    pub(crate) fn is_on_device(&mut self, file: &File) -> bool {
+        identity(file).is_ok_and(|identity| !self.on_device.insert(identity))
+    }
+
+    /// A set of tasks is going to be prepared. Lets go of files that are removed, whose space would be taken as long as they are open, and takes on those that workers have
     /// created in their place.
-    pub(crate) fn forget_removed(&mut self) {
+    pub(crate) fn begin_set(&mut self) {
+        self.on_device.clear();
         for files in std::mem::take(&mut self.renewed).iter().filter_map(Renewed::files) {
             for span in files.spans() {
                 if let (Ok(file), Ok(identity)) = (span.file.try_clone(), identity(&span.file)) {
@@ -461,13 +471,27 @@ mod tests {
         assert!(admitted.open(&path, Overwrite::Never, access).is_ok());
         let error = admitted.make(&path).unwrap_err().to_string();
         assert!(error.contains("remove it yourself"), "{error}");
-        admitted.forget_removed();
+        admitted.begin_set();
         assert_eq!((admitted.claims.len(), admitted.made.len()), (1, 1));
         std::fs::remove_file(&path).unwrap();
-        admitted.forget_removed();
+        admitted.begin_set();
         assert_eq!((admitted.claims.len(), admitted.made.len()), (0, 0));
         let error = admitted.make(&dir.path().join("none/file")).unwrap_err().to_string();
         assert!(error.contains("none, create it first"), "{error}");
+    }
+
+    #[test]
+    fn a_file_is_synced_once_for_each_set_of_tasks() {
+        let dir = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| File::create(dir.path().join(name)).unwrap());
+        let again = File::open(dir.path().join("one")).unwrap();
+        let mut admitted = Admitted::default();
+        assert_eq!(
+            [&one, &again, &other, &other].map(|file| admitted.is_on_device(file)),
+            [false, true, false, true]
+        );
+        admitted.begin_set();
+        assert!(!admitted.is_on_device(&again));
     }
 
     #[test]

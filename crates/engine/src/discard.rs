@@ -22,7 +22,7 @@ pub fn remove_created(task: &JobTask, scratch: &mut Scratch) -> Result<(), Engin
             }
             Target::Files(files) => {
                 let removed = files.files.iter().try_for_each(|named| remove_named(&named.path, scratch));
-                scratch.admitted().forget_removed();
+                scratch.admitted().begin_set();
                 removed
             }
             Target::Null { .. } | Target::Existing(_) => Ok(()),

@@ -193,7 +193,9 @@ impl<'a> Layout<'a> {
             }
         }
         // What was laid out must not be on its way while the phase is measured.
-        file.sync_data()
+        file.sync_data()?;
+        self.admitted.is_on_device(file);
+        Ok(())
     }
 
     fn reserve(&self, file: &File, length: u64, end: u64) -> io::Result<()> {

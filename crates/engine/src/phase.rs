@@ -10,7 +10,9 @@ use iolite_model::{
 use iolite_sys::clock::Clock;
 use iolite_sys::file::range_flags;
 use iolite_sys::{descriptors, mapping};
-use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart};
+use iolite_workers::{
+    Control, Finished, Outcome, Patience, StartLine, WorkerGroup, WorkerStart, WorkersError,
+};
 use iolite_workload::{Arrivals, Filler, OpStream, Priorities, Share};
 
 use crate::backend::{
@@ -215,14 +217,24 @@ impl Phase {
         sink: &mut dyn Sink,
     ) -> Result<Outcome, EngineError> {
         let work = |worker| {
-            // In one place, whose address alone is passed on: stacks of a thousand workers stay small.
-            let phase = Box::new(Phase { targets: self.targets.for_a_worker(), ..self.clone() });
+            let phase = self.for_a_worker();
             move |start| phase.work(worker, start)
         };
         self.begin_state()?;
         let group = self.group(first, workers, clock, control);
         let outcome = group.run(line, sink, work);
         descriptors::close_left_behind();
+        self.ran(outcome)
+    }
+
+    /// The phase for one of its workers: in one place, whose address alone is passed on, so that stacks of a thousand workers stay
+    /// small.
+    pub(crate) fn for_a_worker(&self) -> Box<Phase> {
+        Box::new(Phase { targets: self.targets.for_a_worker(), ..self.clone() })
+    }
+
+    /// The outcome of its workers. A state that nothing was written down in is discarded.
+    pub(crate) fn ran(&self, outcome: Result<Outcome, WorkersError>) -> Result<Outcome, EngineError> {
         if let (Err(_), Some(verification)) = (&outcome, &self.verification) {
             verification.discard_state();
         }
@@ -277,7 +289,12 @@ impl Phase {
         Subject { task, phase: self.number, workers: self.here, targets }
     }
 
-    fn work(mut self: Box<Self>, worker: u32, start: WorkerStart) -> Result<Finished, EngineError> {
+    /// Does the work of a worker.
+    pub(crate) fn work(
+        mut self: Box<Self>,
+        worker: u32,
+        start: WorkerStart,
+    ) -> Result<Finished, EngineError> {
         let _held = placement::place(&self.task.placement, worker)?;
         let plan = self.plan(worker)?;
         let block = plan.largest as usize;

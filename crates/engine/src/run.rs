@@ -29,6 +29,7 @@ pub fn run_file_task(
     control: &Control,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, EngineError> {
+    scratch.admitted().begin_set();
     let mut phase = Phase::prepare(task, phase, scratch, control)?;
     phase.share_zones()?;
     Ok(run_phase(&phase, None, clock, control, sink)?.verify())

@@ -1,13 +1,16 @@
 //! Tasks that start together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use iolite_model::{Bytes, Ending, FileTask, JobTask, OpKind, Sink, Target};
+use iolite_model::{Bytes, Ending, JobTask, OpKind, Sink, Target};
 use iolite_sys::clock::Clock;
-use iolite_workers::{Control, Outcome, SharedSink, StartLine, StartTogether, WorkersError};
+use iolite_sys::descriptors;
+use iolite_workers::{
+    Control, Outcome, SharedSink, StartLine, StartTogether, WorkerGroup, WorkersError, conduct_together,
+};
 
 use crate::error::EngineError;
 use crate::flow::FlowGroup;
@@ -15,7 +18,7 @@ use crate::guard::Scratch;
 use crate::metadata::MetadataPhase;
 use crate::phase::{Phase, Ran};
 use crate::run::run_phase;
-use crate::target::{named, overlap, writes_to};
+use crate::target::{NamedRange, named, writes_to};
 use crate::turns::{Turn, Turns};
 use crate::zoned::ZonesOfTask;
 
@@ -62,6 +65,8 @@ pub fn run_set(
     refuse_contested(tasks)?;
     let turns = Turns::of(tasks)?;
     let mut members = Vec::with_capacity(tasks.len());
+    // Once for all of them: what is held is examined each time.
+    scratch.admitted().begin_set();
     for (number, task) in (first..).zip(tasks) {
         members.push(Member::prepare(task, number, scratch, control)?);
     }
@@ -79,6 +84,7 @@ pub fn run_set(
 /// # Errors
 /// The task is invalid, or its files can't be made.
 pub fn make_ready(task: &JobTask, scratch: &mut Scratch, control: &Control) -> Result<(), EngineError> {
+    scratch.admitted().begin_set();
     Member::prepare(task, 0, scratch, control).map(drop)
 }
 
@@ -132,35 +138,97 @@ fn run_together(
 ) -> Result<Measured, EngineError> {
     let line = StartTogether::default();
     let sink = Mutex::new(sink);
+    let places = (first..).zip(members).zip(turns.each()).enumerate();
+    let (joint, apart): (Vec<_>, Vec<_>) =
+        places.partition(|(_, ((_, member), turn))| member.is_conducted_with_others() && !turn.waits());
+    let waiting = apart.iter().filter(|(_, (_, turn))| turn.waits()).count();
+    let parties = apart.len() - waiting + usize::from(!joint.is_empty());
+    let mut ran: Vec<Option<Result<Ran, EngineError>>> = members.iter().map(|_| None).collect();
     thread::scope(|scope| {
-        let mut threads = Vec::with_capacity(members.len());
-        for ((number, member), turn) in (first..).zip(members).zip(turns.each()) {
-            let (line, sink) = (&line, &sink);
+        let (line, sink) = (&line, &sink);
+        let mut threads = Vec::with_capacity(apart.len() + 1);
+        for (index, ((number, member), turn)) in apart {
             let run = move || {
                 let mut sink = SharedSink(sink);
                 if turn.waits() {
-                    member.run_in_turn(turn, number, clock, control, &mut sink)
-                } else {
-                    let ran = member.run(Some(line), clock, control, &mut sink);
-                    turn.over(ran.as_ref().is_ok_and(completed));
-                    ran
+                    return vec![(index, member.run_in_turn(turn, number, clock, control, &mut sink))];
                 }
+                let ran = member.run(Some(line), clock, control, &mut sink);
+                turn.over(ran.as_ref().is_ok_and(completed));
+                vec![(index, ran)]
             };
-            match thread::Builder::new().name("conductor".into()).spawn_scoped(scope, run) {
-                Ok(thread) => threads.push(thread),
-                Err(error) => {
-                    turns.call_off();
-                    line.barrier().decide(None);
-                    return Err(EngineError::Workers(WorkersError::Start(error)));
-                }
+            threads.push(conductor().spawn_scoped(scope, run));
+        }
+        if !joint.is_empty() {
+            let run = move || run_joint(joint, line, clock, control, &mut SharedSink(sink));
+            threads.push(conductor().spawn_scoped(scope, run));
+        }
+        if threads.iter().any(Result::is_err) {
+            turns.call_off();
+            line.barrier().decide(None);
+        } else {
+            let all = line.barrier().await_parties(parties as u32, &|| control.interrupted());
+            line.barrier().decide(all.then(|| clock.now()));
+        }
+        for thread in threads {
+            let thread = thread.map_err(|error| EngineError::Workers(WorkersError::Start(error)))?;
+            let died = |_| EngineError::worker("a conductor has failed, which is a bug");
+            for (index, result) in thread.join().map_err(died)? {
+                ran[index] = Some(result);
             }
         }
-        let all = line.barrier().await_parties(turns.first() as u32, &|| control.interrupted());
-        line.barrier().decide(all.then(|| clock.now()));
-        let died = |_| Err(EngineError::worker("a conductor has failed, which is a bug"));
-        let ran: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap_or_else(died)).collect();
-        ran.into_iter().collect::<Result<_, _>>().map(Measured)
+        ran.into_iter().flatten().collect::<Result<_, _>>().map(Measured)
     })
+}
+
+fn conductor() -> thread::Builder {
+    thread::Builder::new().name("conductor".into())
+}
+
+/// A task's place in its set, its number as a phase, and its turn.
+type SetMember<'a> = (usize, ((u32, &'a Member), Turn<'a>));
+
+/// Runs tasks whose workers are threads of this process, by one thread that conducts all of them.
+fn run_joint(
+    places: Vec<SetMember<'_>>,
+    line: &dyn StartLine,
+    clock: Clock,
+    control: &Control,
+    sink: &mut dyn Sink,
+) -> Vec<(usize, Result<Ran, EngineError>)> {
+    let (mut turns, mut phases) = (Vec::with_capacity(places.len()), Vec::with_capacity(places.len()));
+    for (index, ((_, member), turn)) in places {
+        if let Member::Io(phase) = member {
+            turns.push(Some(turn));
+            phases.push((index, &**phase));
+        }
+    }
+    for (index, phase) in &phases {
+        if let Err(error) = phase.begin_state() {
+            line.leave();
+            return vec![(*index, Err(error))];
+        }
+    }
+    let group = |(_, phase): &(usize, &Phase)| phase.group(0, phase.task.workers, clock, control);
+    let groups: Vec<WorkerGroup> = phases.iter().map(group).collect();
+    let mut conducted = Vec::with_capacity(groups.len());
+    for (group, &(_, phase)) in groups.iter().zip(&phases) {
+        conducted.push(group.with_threads(move |worker| {
+            let phase = phase.for_a_worker();
+            move |start| phase.work(worker, start)
+        }));
+    }
+    let outcomes = conduct_together(conducted, line, sink, &mut |place, outcome| {
+        descriptors::close_left_behind();
+        if let Some(turn) = turns[place].take() {
+            turn.over(outcome.ending == Ending::Completed);
+        }
+    });
+    let ran = phases.iter().zip(outcomes).map(|(&(index, phase), outcome)| {
+        let outcome = phase.ran(outcome);
+        (index, outcome.map(|outcome| phase.conclude_on_files(outcome, clock, control)))
+    });
+    ran.collect()
 }
 
 /// Whether a task ended as planned.
@@ -172,11 +240,20 @@ fn completed(ran: &Ran) -> bool {
 fn refuse_contested(tasks: &[JobTask]) -> Result<(), EngineError> {
     let io =
         || tasks.iter().filter_map(|task| if let JobTask::Io(task) = task { Some(&**task) } else { None });
+    if io().all(|task| task.verify.is_none()) {
+        return Ok(());
+    }
+    let places: Vec<Vec<NamedRange>> = io().map(|task| NamedRange::all_of(&task.target)).collect();
+    let mut written: HashMap<&(bool, PathBuf), Vec<(usize, &NamedRange)>> = HashMap::new();
+    for (index, _) in io().enumerate().filter(|(_, task)| writes_to(task)) {
+        places[index].iter().for_each(|place| written.entry(place.file()).or_default().push((index, place)));
+    }
     for (index, task) in io().enumerate().filter(|(_, task)| task.verify.is_some()) {
-        let contested = |(number, other): (usize, &FileTask)| {
-            number != index && writes_to(other) && overlap(&task.target, &other.target)
+        let contested = |place: &NamedRange| {
+            let by_others = |(writer, other): &(usize, &NamedRange)| *writer != index && place.overlaps(other);
+            written.get(place.file()).is_some_and(|writers| writers.iter().any(by_others))
         };
-        if io().enumerate().any(contested) {
+        if places[index].iter().any(contested) {
             let reason = "another task writes to the same target at the same time, which verification would report as damage: \
              verify in a separate task, or use separate targets";
             return Err(EngineError::Task { task: task.name.clone(), reason: reason.into() });
@@ -192,6 +269,11 @@ enum Member {
 }
 
 impl Member {
+    /// Whether one thread can conduct its workers together with those of others.
+    fn is_conducted_with_others(&self) -> bool {
+        matches!(self, Member::Io(phase) if !phase.task.placement.processes)
+    }
+
     fn prepare(
         task: &JobTask,
         number: u32,

@@ -63,7 +63,7 @@ impl Targets {
     }
 
     /// Opens a task's target, and sets the task's size where the target determines it. Files that are to be made are
-    /// laid out meanwhile.
+    /// laid out meanwhile. Files that earlier phases have removed must be let go of (`Admitted::begin_set`) before.
     ///
     /// # Errors
     /// It can't be made or opened, the guard refuses it, or the user wants to stop.
@@ -73,7 +73,6 @@ impl Targets {
         control: &Control,
     ) -> Result<Targets, EngineError> {
         let access = access_of(task);
-        scratch.admitted().forget_removed();
         let alone = |files: Files, base| Targets { files: vec![files], base, ..Targets::default() };
         let targets = match &mut task.target {
             Target::Null { .. } => Targets::none(),
@@ -93,7 +92,7 @@ impl Targets {
             }
         };
         if task.cache.invalidate {
-            targets.forget_cached(&task.name)?;
+            targets.drop_cache(&task.name, |file| scratch.admitted().is_on_device(file))?;
         }
         targets.advise(task)?;
         Ok(targets)
@@ -219,12 +218,19 @@ impl Targets {
     /// # Errors
     /// What is in memory can't be written out: then it is not on the device.
     pub(crate) fn forget_cached(&self, task: &str) -> Result<(), EngineError> {
+        self.drop_cache(task, |_| false)
+    }
+
+    /// The same; `is_clean` says of which files nothing waits in the page cache to be written.
+    fn drop_cache(&self, task: &str, mut is_clean: impl FnMut(&File) -> bool) -> Result<(), EngineError> {
         for span in self.spans() {
             if device::is_endless(&span.file).is_ok_and(|endless| endless) {
                 continue;
             }
             let failed = |source| EngineError::Lost { task: task.to_owned(), source };
-            span.file.sync_data().map_err(failed)?;
+            if !is_clean(&span.file) {
+                span.file.sync_data().map_err(failed)?;
+            }
             let _ = page_cache::drop_clean(&span.file, span.offset, span.size);
         }
         Ok(())
@@ -300,20 +306,37 @@ pub(crate) fn changes(mix: Mix) -> bool {
     mix.writes() || mix.trims()
 }
 
-/// Whether two targets have a byte in common, as far as their names show.
-pub(crate) fn overlap(one: &Target, other: &Target) -> bool {
-    if let (Target::File(one), Target::File(other)) = (one, other) {
-        return one.name == other.name;
+/// Bytes that a task works on: of what, from where to where.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NamedRange {
+    /// The name, and whether it is one in the scratch directory.
+    file: (bool, PathBuf),
+    start: u64,
+    end: u64,
+}
+
+impl NamedRange {
+    /// All of a target, as far as names show.
+    pub(crate) fn all_of(target: &Target) -> Vec<NamedRange> {
+        if let Target::File(own) = target {
+            return vec![NamedRange { file: (true, own.name.clone()), start: 0, end: u64::MAX }];
+        }
+        let place = |file: NamedFile| {
+            let end = if file.size.0 == 0 { u64::MAX } else { file.offset.0.saturating_add(file.size.0) };
+            NamedRange { file: (false, file.path), start: file.offset.0, end }
+        };
+        named(target).into_iter().map(place).collect()
     }
-    let (one, other) = (named(one), named(other));
-    let ends = |file: &NamedFile| {
-        if file.size.0 == 0 { u64::MAX } else { file.offset.0.saturating_add(file.size.0) }
-    };
-    one.iter().any(|one| {
-        other
-            .iter()
-            .any(|other| one.path == other.path && one.offset.0 < ends(other) && other.offset.0 < ends(one))
-    })
+
+    /// Whether they have a byte in common.
+    pub(crate) fn overlaps(&self, other: &NamedRange) -> bool {
+        self.file == other.file && self.start < other.end && other.start < self.end
+    }
+
+    /// What it is of.
+    pub(crate) fn file(&self) -> &(bool, PathBuf) {
+        &self.file
+    }
 }
 
 /// What the user has named, by the names that they are found by from anywhere.

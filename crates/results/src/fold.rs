@@ -48,7 +48,7 @@ impl OpenPhase {
     }
 
     /// Measured time that its intervals reach to.
-    fn measured(&self) -> Nanos {
+    pub(crate) fn measured(&self) -> Nanos {
         Nanos(self.reached.saturating_sub(self.ramp_end()))
     }
 
@@ -83,7 +83,8 @@ impl OpenPhase {
         self.end(end)
     }
 
-    fn totals(&self) -> PhaseTotals {
+    /// What its intervals have counted over the measured part.
+    pub(crate) fn totals(&self) -> PhaseTotals {
         self.merger.clone().finish(self.ramp_end(), self.measured().0)
     }
 }

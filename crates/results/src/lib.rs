@@ -23,5 +23,5 @@ pub use pts::{
 };
 pub use readings::{READINGS_KEPT, Readings};
 pub use request::RunRequest;
-pub use run::Run;
+pub use run::{Run, RunWatch};
 pub use verification::StateVerified;

@@ -6,7 +6,7 @@ use iolite_model::{
     Bytes, Calibration, Concluded, Conclusion, DatabaseFacts, DatabaseUse, Ending, Event, Nanos, RunInfo,
     Sink, Verdict, Warning,
 };
-use iolite_stats::PhaseResult;
+use iolite_stats::{PhaseResult, PhaseTotals};
 
 use crate::fold::OpenPhase;
 use crate::readings::Readings;
@@ -39,6 +39,12 @@ pub struct Run {
     pub ending: Option<Ending>,
     /// Phases that have begun and not ended, by their number.
     pub(crate) open: BTreeMap<u32, OpenPhase>,
+}
+
+/// Whoever looks at a run after each of its events.
+pub trait RunWatch: Send {
+    /// Looks at the run that this event has changed. It must not block for long.
+    fn after(&mut self, event: &Event, run: &Run);
 }
 
 impl Run {
@@ -85,6 +91,13 @@ impl Run {
     /// Bytes that a phase which has not ended has asked for so far, ramp and drain included: read, and written.
     pub fn requested(&self, phase: u32) -> (Bytes, Bytes) {
         self.open.get(&phase).map_or((Bytes(0), Bytes(0)), OpenPhase::requested)
+    }
+
+    /// What a phase has counted so far over its measured part, and how long that is.
+    pub fn so_far(&self, phase: u32) -> Option<(PhaseTotals, Nanos)> {
+        let ended = || self.phases.iter().rev().find(|result| result.info.index == phase);
+        let open = self.open.get(&phase).map(|open| (open.totals(), open.measured()));
+        open.or_else(|| ended().map(|result| (result.totals.clone(), result.end.measured)))
     }
 
     /// The conclusions of one kind, in order.

@@ -10,11 +10,11 @@ use std::time::Duration;
 use iolite_engine::Control;
 use iolite_model::{Concluded, Event, Nanos, RunInfo, Sink, View, Warning};
 use iolite_observe::{Probe, RunClock, Sampler, Schedule};
-use iolite_results::Run;
+use iolite_results::{Run, RunWatch};
 use iolite_store::{Store, Writer};
 
 use crate::error::Error;
-use crate::generator::AtRelease;
+use crate::generator::HostCounts;
 use crate::patience::{GaveUp, patiently, wait_for};
 use crate::stored;
 
@@ -27,9 +27,12 @@ pub struct Events {
     /// The results database, where there is one.
     stored_in: Option<PathBuf>,
     listeners: Vec<Box<dyn Sink>>,
+    watches: Vec<Box<dyn RunWatch>>,
     sampling: Option<Sampling>,
     /// What the host had counted when each phase that runs was released, by the phase's number.
-    released: BTreeMap<u32, AtRelease>,
+    released: BTreeMap<u32, HostCounts>,
+    /// When that was read last, since 1970.
+    counted: Option<(Nanos, HostCounts)>,
     /// Time of an earlier run that this one continues.
     before: Nanos,
 }
@@ -60,6 +63,9 @@ impl Sink for Passed {
 /// Maximum number of readings that wait: those of some minutes in which the run does not take them (it lays out a file).
 const WAITING: usize = 1 << 14;
 
+/// The kernel counts CPU time in ticks of a hundredth of a second (proc_stat(5)), here in nanoseconds.
+const COUNTED_EVERY: u64 = 10_000_000;
+
 impl Events {
     /// Opens the results database, and notifies all listeners that the run has begun. A database that can't be opened is a warning,
     /// nothing more: `results` says why there is none.
@@ -85,8 +91,10 @@ impl Events {
             store_failure,
             stored_in: results.as_ref().ok().cloned(),
             listeners: Vec::new(),
+            watches: Vec::new(),
             sampling: None,
             released: BTreeMap::new(),
+            counted: None,
             before: Nanos(0),
         };
         events.event(&Event::RunStarted(Box::new(info.clone())));
@@ -191,6 +199,7 @@ impl Events {
 
     fn pass(&mut self, event: &Event) {
         self.run.event(event);
+        self.watches.iter_mut().for_each(|watch| watch.after(event, &self.run));
         self.view.event(event);
         if let Some(writer) = &mut self.writer {
             writer.event(event);
@@ -202,6 +211,11 @@ impl Events {
         self.listeners.push(listener);
     }
 
+    /// Shows `watch` the run after each event from here on.
+    pub fn watch_run(&mut self, watch: Box<dyn RunWatch>) {
+        self.watches.push(watch);
+    }
+
     /// Records a warning, once per cause.
     pub fn warn(&mut self, warning: Warning) {
         if !self.run.warnings.iter().any(|known| known.repeats(&warning)) {
@@ -210,8 +224,17 @@ impl Events {
     }
 
     /// What the host had counted when a phase was released, reported once.
-    pub(crate) fn released(&mut self, phase: u32) -> Option<AtRelease> {
+    pub(crate) fn released(&mut self, phase: u32) -> Option<HostCounts> {
         self.released.remove(&phase)
+    }
+
+    /// What the host has counted when a phase is released, since 1970: as for those that were released at the same instant, as far
+    /// as its counters distinguish instants.
+    fn count_at(&mut self, release: Nanos) -> HostCounts {
+        match self.counted {
+            Some((at, counts)) if at.0.abs_diff(release.0) < COUNTED_EVERY => counts,
+            _ => self.counted.insert((release, HostCounts::now())).1,
+        }
     }
 
     /// Records a conclusion.
@@ -256,7 +279,8 @@ impl Sink for Events {
             return;
         }
         if let Event::PhaseReleased(release) = event {
-            self.released.insert(release.phase, AtRelease::now());
+            let counts = self.count_at(release.at_unix);
+            self.released.insert(release.phase, counts);
         }
         if matches!(event, Event::RunEnded(_)) {
             self.end_sampling();

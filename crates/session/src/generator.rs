@@ -4,31 +4,33 @@ use std::time::Instant;
 
 use iolite_model::{Access, BackendKind, GeneratorUse, Layer, Nanos, Target, Task, Usage, Warning};
 
-/// What the host had counted when a phase was released.
+/// What the host has counted at an instant. It is read once for phases that are released, or end, together: a reading takes longer the
+/// more threads there are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct AtRelease {
+pub(crate) struct HostCounts {
     when: Instant,
     steal: Option<Nanos>,
     others: Option<Nanos>,
 }
 
-impl AtRelease {
-    pub(crate) fn now() -> AtRelease {
-        AtRelease { when: Instant::now(), steal: iolite_observe::steal(), others: others() }
+impl HostCounts {
+    pub(crate) fn now() -> HostCounts {
+        HostCounts { when: Instant::now(), steal: iolite_observe::steal(), others: others() }
     }
 
-    /// Steal since then, as far as it falls to this much time: a ramp is part of what was counted, and not of what was measured.
-    fn steal_in(self, measured: Nanos) -> Option<Nanos> {
-        Some(self.share_of(iolite_observe::steal()?.saturating_sub(self.steal?), measured))
+    /// Steal since an earlier instant, as far as it falls to this much time: a ramp is part of what was counted, and not of what was
+    /// measured.
+    fn steal_since(&self, before: &HostCounts, measured: Nanos) -> Option<Nanos> {
+        Some(self.share_since(before, self.steal?.saturating_sub(before.steal?), measured))
     }
 
-    /// CPU time of other programs since then, in the same way.
-    fn others_in(self, measured: Nanos) -> Option<Nanos> {
-        Some(self.share_of(others()?.saturating_sub(self.others?), measured))
+    /// CPU time of other programs since an earlier instant, in the same way.
+    fn others_since(&self, before: &HostCounts, measured: Nanos) -> Option<Nanos> {
+        Some(self.share_since(before, self.others?.saturating_sub(before.others?), measured))
     }
 
-    fn share_of(self, time: Nanos, measured: Nanos) -> Nanos {
-        let passed = self.when.elapsed().as_nanos() as f64;
+    fn share_since(&self, before: &HostCounts, time: Nanos, measured: Nanos) -> Nanos {
+        let passed = self.when.saturating_duration_since(before.when).as_nanos() as f64;
         Nanos((time.0 as f64 * (measured.0 as f64 / passed.max(1.0)).min(1.0)) as u64)
     }
 }
@@ -40,12 +42,12 @@ fn others() -> Option<Nanos> {
     iolite_observe::programs_cpu().map(|all| all.saturating_sub(own))
 }
 
-/// What the workers of a phase used of the host; `None` of a phase without storage, which is there to meet its limits.
+/// What the workers of a phase used of the host between its release and its end; `None` of a phase without storage, which is there to meet its limits.
 pub(crate) fn used(
     task: &Task,
     usage: &Usage,
     measured: Nanos,
-    released: Option<AtRelease>,
+    (released, ended): (Option<HostCounts>, &HostCounts),
     cpus: u32,
 ) -> Option<GeneratorUse> {
     (task.layer() != Layer::Calibration).then(|| GeneratorUse {
@@ -54,8 +56,8 @@ pub(crate) fn used(
         cpu: Nanos(usage.user.0.saturating_add(usage.system.0)),
         busiest_cpu: usage.busiest,
         longest_run_delay: usage.longest_run_delay,
-        steal: released.and_then(|released| released.steal_in(measured)),
-        others: released.and_then(|released| released.others_in(measured)),
+        steal: released.and_then(|released| ended.steal_since(&released, measured)),
+        others: released.and_then(|released| ended.others_since(&released, measured)),
         cpus,
         polls: polls(task),
     })
@@ -108,7 +110,7 @@ mod tests {
 
     fn limits_of(task: FileTask) -> Vec<Warning> {
         let task = Task::File(task);
-        let used = used(&task, &BUSY, Nanos(2_000_000_000), None, 2);
+        let used = used(&task, &BUSY, Nanos(2_000_000_000), (None, &HostCounts::now()), 2);
         used.map_or_else(Vec::new, |used| limits(&task, &used))
     }
 

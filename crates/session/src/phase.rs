@@ -18,7 +18,7 @@ use iolite_sys::clock::Clock;
 use crate::ending::describe;
 use crate::error::{Error, Result};
 use crate::events::Events;
-use crate::generator;
+use crate::generator::{self, HostCounts};
 use crate::session::Session;
 
 impl Session<'_> {
@@ -75,12 +75,13 @@ impl Session<'_> {
                 ended
             }
             Err(error) => {
+                let host = HostCounts::now();
                 for info in infos {
                     let ending = match &error {
                         EngineError::Interrupted => Ending::Interrupted,
                         other => Ending::Failed(other.to_string()),
                     };
-                    self.end_phase(info, &Outcome::nothing(ending), cache);
+                    self.end_phase(info, &Outcome::nothing(ending), cache, &host);
                 }
                 Err(error.into())
             }
@@ -104,7 +105,8 @@ impl Session<'_> {
         let (read, written) = self.run().requested(number);
         let counted = probe.finish(read, written);
         let cache = cache.unwrap_or(counted);
-        infos.into_iter().for_each(|info| self.end_phase(info, &outcome, cache));
+        let host = HostCounts::now();
+        infos.into_iter().for_each(|info| self.end_phase(info, &outcome, cache, &host));
         self.conclude_stalls(&[number]);
         number
     }
@@ -118,20 +120,20 @@ impl Session<'_> {
     }
 
     fn end_set(&mut self, infos: Vec<PhaseInfo>, outcomes: Vec<Outcome>, cache: Cache) -> Result<()> {
-        let mut failure = None;
+        let (mut failure, host) = (None, HostCounts::now());
         for (info, outcome) in infos.into_iter().zip(outcomes) {
             if let Ending::Failed(reason) = &outcome.ending {
                 let task = || info.task.name().to_owned();
                 failure.get_or_insert_with(|| Error::Task { task: task(), reason: reason.clone() });
             }
-            self.end_phase(info, &outcome, cache);
+            self.end_phase(info, &outcome, cache, &host);
         }
         failure.map_or(Ok(()), Err)
     }
 
     /// Records the end of a phase: what is known of it besides its intervals, then the end, then what its intervals
-    /// show, and the warnings.
-    fn end_phase(&mut self, info: PhaseInfo, outcome: &Outcome, cache: Cache) {
+    /// show, and the warnings. `host` is what the host had counted at its end.
+    fn end_phase(&mut self, info: PhaseInfo, outcome: &Outcome, cache: Cache, host: &HostCounts) {
         let phase = info.index;
         self.events.conclude(Concluded::of_phase(phase, &outcome.usage));
         if let Some(detail) = &outcome.detail {
@@ -160,9 +162,9 @@ impl Session<'_> {
             self.events.conclude(Concluded::of_phase(phase, &changes));
         }
         let measured = Nanos(outcome.totals.measured);
-        let released = self.events.released(phase);
+        let counted = (self.events.released(phase), host);
         let cpus = self.run().info.host.cpus;
-        if let Some(used) = generator::used(&info.task, &outcome.usage, measured, released, cpus) {
+        if let Some(used) = generator::used(&info.task, &outcome.usage, measured, counted, cpus) {
             self.events.conclude(Concluded::of_phase(phase, &used));
             generator::limits(&info.task, &used).into_iter().for_each(|warning| self.events.warn(warning));
         }

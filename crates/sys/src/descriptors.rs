@@ -11,12 +11,16 @@ use std::sync::{Mutex, PoisonError};
 /// `CLOSE_RANGE_UNSHARE` of linux/close_range.h (Linux 5.9).
 const UNSHARE: libc::c_uint = 1 << 1;
 
+/// Numbers of descriptors above which a thread gets no table of its own. The kernel copies all descriptors up to the highest that the
+/// thread keeps, so that a thousand threads with a file each would copy, and close again, half a million.
+const MAX_COPIED: RawFd = 256;
+
 /// What owns descriptors of the shared table, and belonged to threads that no longer use that table.
 static LEFT_BEHIND: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());
 
 /// Gives the calling thread a table of its own (close_range(2)), with the standard descriptors and those only that `lent` names of the
 /// owner. They are returned: in the new table nothing else owns them. The table ends with the thread. `Err` with the owner if the kernel
-/// does not support the call: the thread then still shares the table.
+/// does not support the call, or more than [`MAX_COPIED`] descriptors would be copied: the thread then still shares the table.
 ///
 /// The owner is kept for [`close_left_behind`]. If this thread dropped it, and was the last to do so, the descriptors would be closed in
 /// the thread's table, in which others own them now, and would stay open in the shared one. From here on, the thread must not use or
@@ -37,7 +41,7 @@ pub fn own<O: Send + 'static>(
     kept.dedup();
     let beyond = kept.last().map_or(0, |last| last + 1);
     // The kernel copies only the descriptors below this one.
-    if !close(beyond, RawFd::MAX, UNSHARE) {
+    if beyond > MAX_COPIED || !close(beyond, RawFd::MAX, UNSHARE) {
         return Err(*owner);
     }
     LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner).push(owner);
@@ -96,6 +100,21 @@ mod tests {
             Some(seen) => assert_eq!(seen, ([false, true, false], true, false)),
             None => eprintln!("{SKIPPED}"),
         }
+    }
+
+    #[test]
+    fn a_thread_whose_file_has_a_high_number_shares_the_table() {
+        let file = tempfile::tempfile().unwrap();
+        // SAFETY: the descriptor is open; nothing else is changed.
+        let high = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, MAX_COPIED) };
+        assert!(high >= MAX_COPIED, "{}", std::io::Error::last_os_error());
+        // SAFETY: it was just created, and nothing else owns it.
+        let high = unsafe { OwnedFd::from_raw_fd(high) };
+        let thread = std::thread::spawn(move || {
+            let shared = own(high, |high| vec![high.as_fd()]).err()?;
+            Some(File::from(shared).metadata().is_ok())
+        });
+        assert_eq!(thread.join().unwrap(), Some(true));
     }
 
     /// The owner is dropped by neither thread in the wrong table, also where the thread was the last that had it.

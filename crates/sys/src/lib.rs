@@ -16,6 +16,7 @@ pub mod file;
 pub mod heap;
 pub mod holders;
 pub mod identity;
+pub mod input;
 pub mod locked;
 pub mod mapping;
 pub mod memory;

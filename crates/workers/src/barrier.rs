@@ -10,7 +10,11 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 pub struct Barrier {
     state: Mutex<State>,
-    changed: Condvar,
+    /// Notified of each party: only whoever opens the barrier waits for that, so that a thousand parties do not wake each other a
+    /// thousand times.
+    arrived: Condvar,
+    /// Notified of the decision.
+    opened: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -27,9 +31,9 @@ impl Barrier {
     pub fn pass(&self) -> Option<u64> {
         let mut state = self.lock();
         state.ready += 1;
-        self.changed.notify_all();
+        self.arrived.notify_all();
         while state.decided.is_none() {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.opened.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.decided.flatten()
     }
@@ -37,7 +41,7 @@ impl Barrier {
     /// Reports that a party will never be ready: the barrier stays shut.
     pub fn leave(&self) {
         self.lock().gone += 1;
-        self.changed.notify_all();
+        self.arrived.notify_all();
     }
 
     /// Waits until `parties` are ready. False when one has left, or `give_up` says so, which is asked now and then.
@@ -47,7 +51,7 @@ impl Barrier {
             if state.gone > 0 || give_up() {
                 return false;
             }
-            state = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.arrived.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         }
         state.gone == 0 && !give_up()
     }
@@ -55,7 +59,7 @@ impl Barrier {
     /// Opens the barrier with the instant that time counts from, or calls it off with `None`. What was decided first holds.
     pub fn decide(&self, origin: Option<u64>) {
         self.lock().decided.get_or_insert(origin);
-        self.changed.notify_all();
+        self.opened.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

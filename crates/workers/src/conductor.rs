@@ -15,7 +15,7 @@ use crate::outcome::Outcome;
 use crate::transport::{Transport, WorkerMessage};
 
 /// How often the workers' counts are collected, unless intervals are shorter.
-const TICK: Duration = Duration::from_millis(50);
+pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// How long what was written may take to become durable at the end, where that is asked for: a page cache full of it on a slow
 /// disk takes minutes.
@@ -48,8 +48,7 @@ pub(crate) fn conduct(
     ready?;
     let Some(origin) = origin else { return called_off(group, transport) };
     sink.event(&Event::PhaseReleased(release(group.phase, group.clock, origin)));
-    let (collector, ends) = (transport.collector(), Ends::new(group.workers));
-    Ok(Conductor { group, control, transport, origin, collector, ends }.conduct(sink))
+    Ok(Conductor::new(group, control, transport, origin).conduct(sink))
 }
 
 /// Starts the workers and waits until all are ready; false when the user interrupts.
@@ -58,31 +57,65 @@ fn prepare(
     control: &Control,
     transport: &mut dyn Transport,
 ) -> Result<bool, WorkersError> {
-    (0..group.workers as usize).try_for_each(|worker| transport.start(worker))?;
-    let started = Instant::now();
-    let mut ready = 0;
-    while ready < group.workers {
-        let left = group.patience.ready.saturating_sub(started.elapsed());
-        if control.interrupted() {
-            return Ok(false);
+    let mut preparing = Preparing::start(group, transport)?;
+    loop {
+        if let Some(ready) = preparing.turn(TICK, group, control, transport)? {
+            return Ok(ready);
         }
+    }
+}
+
+/// Workers that get ready.
+pub(crate) struct Preparing {
+    pub(crate) ready: u32,
+    since: Instant,
+}
+
+impl Preparing {
+    /// Starts the workers.
+    pub(crate) fn start(
+        group: &WorkerGroup,
+        transport: &mut dyn Transport,
+    ) -> Result<Preparing, WorkersError> {
+        (0..group.workers as usize).try_for_each(|worker| transport.start(worker))?;
+        Ok(Preparing { ready: 0, since: Instant::now() })
+    }
+
+    /// Takes a message that comes within `wait`. True when all are ready, false when the user interrupts, `None` before.
+    pub(crate) fn turn(
+        &mut self,
+        wait: Duration,
+        group: &WorkerGroup,
+        control: &Control,
+        transport: &mut dyn Transport,
+    ) -> Result<Option<bool>, WorkersError> {
+        if self.ready >= group.workers {
+            return Ok(Some(true));
+        }
+        if control.interrupted() {
+            return Ok(Some(false));
+        }
+        let left = group.patience.ready.saturating_sub(self.since.elapsed());
         if left.is_zero() {
             return Err(WorkersError::NotReady { workers: group.workers, patience: group.patience.ready });
         }
-        match transport.receive(TICK.min(left)) {
-            Some((_, WorkerMessage::Ready)) => ready += 1,
+        match transport.receive(wait.min(left)) {
+            Some((_, WorkerMessage::Ready)) => self.ready += 1,
             Some((_, WorkerMessage::Failed(error))) => return Err(WorkersError::Work(error)),
             Some((worker, WorkerMessage::Gone | WorkerMessage::Ended(_))) => {
                 return Err(WorkersError::Died { worker: group.first + worker as u32 });
             }
             Some((_, WorkerMessage::Interval(_) | WorkerMessage::Operations(_))) | None => {}
         }
+        Ok((self.ready >= group.workers).then_some(true))
     }
-    Ok(true)
 }
 
 /// The result of a phase that was not begun: a worker's error, or an interruption. Workers get a moment to leave.
-fn called_off(group: &WorkerGroup, transport: &mut dyn Transport) -> Result<Outcome, WorkersError> {
+pub(crate) fn called_off(
+    group: &WorkerGroup,
+    transport: &mut dyn Transport,
+) -> Result<Outcome, WorkersError> {
     let called_off = Instant::now();
     let mut gone = 0;
     while gone < group.workers {
@@ -99,7 +132,7 @@ fn called_off(group: &WorkerGroup, transport: &mut dyn Transport) -> Result<Outc
 }
 
 /// Called with a phase's origin, an instant of its clock that may lie ahead.
-fn release(phase: u32, clock: Clock, origin: u64) -> PhaseRelease {
+pub(crate) fn release(phase: u32, clock: Clock, origin: u64) -> PhaseRelease {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX);
     let at_unix = Nanos(now.saturating_add_signed(origin.wrapping_sub(clock.now()) as i64));
@@ -107,36 +140,74 @@ fn release(phase: u32, clock: Clock, origin: u64) -> PhaseRelease {
 }
 
 /// Collects while the workers measure.
-struct Conductor<'a> {
+pub(crate) struct Conductor<'a> {
     group: &'a WorkerGroup,
     control: &'a Control,
     transport: &'a mut dyn Transport,
     origin: u64,
     collector: Collector,
     ends: Ends,
+    /// How often it collects.
+    tick: Duration,
+    /// When it has collected last.
+    collected: Instant,
+}
+
+impl<'a> Conductor<'a> {
+    /// Of workers that were released at `origin`.
+    pub(crate) fn new(
+        group: &'a WorkerGroup,
+        control: &'a Control,
+        transport: &'a mut dyn Transport,
+        origin: u64,
+    ) -> Conductor<'a> {
+        let (collector, ends) = (transport.collector(), Ends::new(group.workers));
+        let tick = TICK.min(group.interval.as_duration());
+        let collected = Instant::now();
+        Conductor { group, control, transport, origin, collector, ends, tick, collected }
+    }
 }
 
 impl Conductor<'_> {
     fn conduct(mut self, sink: &mut dyn Sink) -> Outcome {
-        let tick = TICK.min(self.group.interval.as_duration());
-        let settle = self.transport.settle().as_nanos() as u64;
-        let mut collected = Instant::now();
-        while self.ends.count(Standing::Running) > 0 && !self.overdue() {
-            if let Some((worker, message)) = self.transport.receive(tick.saturating_sub(collected.elapsed()))
-            {
-                self.take(worker, message, sink);
-            }
-            self.pass_on();
-            // Many workers, or workers that report each operation, send messages more often than there is something to collect.
-            if collected.elapsed() < tick {
-                continue;
-            }
-            collected = Instant::now();
-            for interval in self.collector.collect(self.now().saturating_sub(settle)) {
+        while self.goes_on() {
+            self.turn(self.until_tick(), sink);
+        }
+        self.finish(sink)
+    }
+
+    /// Whether workers measure that are not to be given up on.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.ends.count(Standing::Running) > 0 && !self.overdue()
+    }
+
+    /// Time until it is to collect.
+    pub(crate) fn until_tick(&self) -> Duration {
+        self.tick.saturating_sub(self.collected.elapsed())
+    }
+
+    /// Takes a message that comes within `wait`, passes on what is asked of the phase, and collects if it is time. Returns whether
+    /// there was a message.
+    pub(crate) fn turn(&mut self, wait: Duration, sink: &mut dyn Sink) -> bool {
+        let message = self.transport.receive(wait);
+        let any = message.is_some();
+        if let Some((worker, message)) = message {
+            self.take(worker, message, sink);
+        }
+        self.pass_on();
+        // Many workers, or workers that report each operation, send messages more often than there is something to collect.
+        if self.until_tick().is_zero() {
+            self.collected = Instant::now();
+            let settled = self.now().saturating_sub(self.transport.settle().as_nanos() as u64);
+            for interval in self.collector.collect(settled) {
                 sink.event(&Event::Interval(interval));
             }
         }
-        // What was reported until now counts, also of workers that are given up on.
+        any
+    }
+
+    /// Ends it: what was reported until now counts, also of workers that are given up on.
+    pub(crate) fn finish(mut self, sink: &mut dyn Sink) -> Outcome {
         while let Some((worker, message)) = self.transport.receive(Duration::ZERO) {
             self.take(worker, message, sink);
         }

@@ -34,7 +34,7 @@ impl WorkerGroup {
         E: Into<WorkError> + 'static,
     {
         let control = self.control.for_phase(self.phase);
-        self.run_over(&mut Threads::new(self, &control, work), line, sink)
+        self.run_over(&mut Threads::new(self, control, work), line, sink)
     }
 
     /// As [`run`](WorkerGroup::run), with workers that are reached by another way than threads are.

@@ -28,7 +28,7 @@ const UNHEARD: usize = 256;
 pub(crate) struct Threads<'a, F> {
     group: &'a WorkerGroup,
     /// Of this phase.
-    control: &'a Control,
+    control: Control,
     /// Makes the work of the worker of this number.
     work: F,
     barrier: Arc<Barrier>,
@@ -41,8 +41,9 @@ pub(crate) struct Threads<'a, F> {
 }
 
 impl<'a, F> Threads<'a, F> {
-    pub(crate) fn new(group: &'a WorkerGroup, control: &'a Control, work: F) -> Threads<'a, F> {
-        let messages = sync_channel((2 * group.workers as usize).clamp(4, UNHEARD));
+    pub(crate) fn new(group: &'a WorkerGroup, control: Control, work: F) -> Threads<'a, F> {
+        let (sender, receiver) = sync_channel((2 * group.workers as usize).clamp(4, UNHEARD));
+        let messages = (Sender::to_this_thread(sender), receiver);
         let (ramp, feeds, boards) = (group.amount_ramp(), Vec::new(), Vec::new());
         Threads { group, control, work, barrier: Arc::default(), ramp, feeds, boards, messages }
     }

@@ -1,6 +1,7 @@
 //! What a conductor needs of workers, wherever they run: threads, processes, ranks on other hosts.
 
 use std::sync::mpsc::SyncSender;
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 use iolite_model::{ErrorTally, Interval, OpKind, OperationLog, Outstanding, Stuck, Usage, Verified};
@@ -44,8 +45,31 @@ pub trait Transport {
     }
 }
 
-/// The way from a worker within this process to the conductor: its index with each message.
-pub(crate) type Sender = SyncSender<(usize, WorkerMessage)>;
+/// The way from a worker within this process to the conductor.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender {
+    channel: SyncSender<(usize, WorkerMessage)>,
+    /// The conductor's thread: one that conducts several groups waits for none of their channels.
+    conductor: Thread,
+}
+
+/// The conductor does not listen any more.
+#[derive(Debug)]
+pub(crate) struct NobodyListens;
+
+impl Sender {
+    /// The way to the calling thread, which receives from the channel's other end.
+    pub(crate) fn to_this_thread(channel: SyncSender<(usize, WorkerMessage)>) -> Sender {
+        Sender { channel, conductor: thread::current() }
+    }
+
+    /// Sends a message of the worker of this index within its group.
+    pub(crate) fn send(&self, message: (usize, WorkerMessage)) -> Result<(), NobodyListens> {
+        self.channel.send(message).map_err(|_| NobodyListens)?;
+        self.conductor.unpark();
+        Ok(())
+    }
+}
 
 /// What a worker sends.
 #[derive(Debug)]

@@ -3,12 +3,12 @@
 mod content;
 mod job;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use iolite_report::explain::{ResultToExplain, result};
+use iolite_sys::input;
 
 use crate::exit::{self, Exit, UsageError, refuse};
 use crate::output;
@@ -91,7 +91,7 @@ fn read(path: &Path) -> Result<String, UsageError> {
             Ok(metadata) if metadata.is_dir() => {
                 refuse!("{shown} is a directory: specify a result file or a job file");
             }
-            _ => File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)),
+            _ => input::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)),
         }
     };
     taken.map_err(|error| {

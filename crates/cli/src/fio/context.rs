@@ -1,6 +1,5 @@
 //! What a job file depends on besides its text, looked up on this machine.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use iolite_fio::language::HostContext;
 use iolite_fio::language::job_file::LARGEST_FILE;
 use iolite_fio::language::thread::Clock;
 use iolite_model::{ErrorCause, ErrorOrigin};
+use iolite_sys::input;
 
 use crate::exit::UsageError;
 
@@ -55,14 +55,14 @@ pub(crate) fn read(name: &str) -> Result<Vec<u8>, UsageError> {
 }
 
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    up_to_limit(File::open(path)?)
+    up_to_limit(input::open(path)?)
 }
 
 fn open_trace(path: &Path) -> io::Result<Box<dyn BufRead>> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
     }
-    Ok(Box::new(BufReader::new(File::open(path)?)))
+    Ok(Box::new(BufReader::new(input::open(path)?)))
 }
 
 fn up_to_limit(from: impl Read) -> io::Result<Vec<u8>> {

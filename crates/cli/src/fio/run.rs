@@ -280,9 +280,9 @@ impl Listeners {
         events.listen(Box::new(self.watchers.clone()));
         let logs = self.logs.iter().cloned().map(|logs| Box::new(logs) as Box<dyn Sink>);
         let bandwidth = self.bandwidth.iter().cloned().map(|log| Box::new(log) as Box<dyn Sink>);
-        let status = self.status.iter().cloned().map(|status| Box::new(status) as Box<dyn Sink>);
         let host = std::iter::once(Box::new(self.host.clone()) as Box<dyn Sink>);
-        logs.chain(bandwidth).chain(status).chain(host).for_each(|listener| events.listen(listener));
+        logs.chain(bandwidth).chain(host).for_each(|listener| events.listen(listener));
+        self.status.iter().for_each(|status| events.watch_run(Box::new(status.clone())));
     }
 
     /// Closes the logs; what could not be written is reported.

@@ -31,8 +31,8 @@ pub(crate) struct Configuration {
 /// What a known difference is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Known {
-    /// fio does another amount than it was asked for: of a mix, or of several sizes at random offsets.
-    Amounts,
+    /// fio does another amount than it was asked for.
+    Amounts(Reason),
     /// fio refuses to sync mappings with blocks smaller than a page.
     Refused,
     /// fio leaves empty files and reads nothing, or crashes; here files are laid out.
@@ -47,11 +47,50 @@ pub(crate) enum Known {
     Drawn,
 }
 
+/// Why fio does another amount than it was asked for: docs/fio.md lists each under "Where iolite differs on purpose".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reason {
+    /// Several sizes at random offsets leave gaps that fit none of them; in mixes, and with a limit, sizes differ by chance.
+    Sizes,
+    /// A mix with a limit or loops ends before or after its amount.
+    Mix,
+    /// Chance says whether a mix in order reaches the last part of a block.
+    Part,
+    /// The sequence may hold no block of the file.
+    Lfsr,
+    /// A part of the offsets is random, without a map.
+    PercentRandom,
+    /// Sizes are any number of bytes.
+    Unaligned,
+    /// With files chosen by a law, loops end one block earlier.
+    SkewedLoops,
+    /// At random offsets in zones, the last zone ends the job.
+    RandomZones,
+    /// A number behind `rw` at random offsets.
+    Jumps,
+}
+
+impl Reason {
+    fn words(self) -> &'static str {
+        match self {
+            Reason::Sizes => "in the amount with several sizes",
+            Reason::Mix => "in the amount of a mix",
+            Reason::Part => "in the last part of a block of a mix",
+            Reason::Lfsr => "in the amount with `lfsr`",
+            Reason::PercentRandom => "in the amount with `percentage_random`",
+            Reason::Unaligned => "in the amount with `bs_unaligned`",
+            Reason::SkewedLoops => "in the amount with loops and skewed orders of files",
+            Reason::RandomZones => "in the amount of random offsets in zones",
+            Reason::Jumps => "in the amount with a number behind `rw`",
+        }
+    }
+}
+
 impl Known {
     /// As the figures in docs/fio.md list it.
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Known::Amounts => "in their amounts",
+            Known::Amounts(reason) => reason.words(),
             Known::Refused => "with `mmap` syncs of small blocks",
             Known::NothingThere => "with `create_on_open`",
             Known::Lengths => "in the length of a growing file",
@@ -251,20 +290,20 @@ impl Configuration {
         }
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.options.iter().any(|option| option.starts_with(&format!("--{name}")))
     }
 
-    fn is(&self, option: &str) -> bool {
+    pub(crate) fn is(&self, option: &str) -> bool {
         self.options.iter().any(|given| given == option)
     }
 
     /// The order of the first job, without its modifier.
-    fn rw(&self) -> &str {
+    pub(crate) fn rw(&self) -> &str {
         self.options[1].trim_start_matches("--rw=").split(':').next().unwrap_or_default()
     }
 
-    fn is_modified(&self) -> bool {
+    pub(crate) fn is_modified(&self) -> bool {
         self.options[1].contains(':')
     }
 
@@ -303,7 +342,7 @@ impl Configuration {
         self.has("iodepth")
     }
 
-    fn mixed(&self) -> bool {
+    pub(crate) fn mixed(&self) -> bool {
         self.rw().ends_with("rw")
     }
 
@@ -397,12 +436,8 @@ impl Configuration {
     /// What is known to differ: docs/fio.md lists it under "Where iolite differs on purpose".
     pub(crate) fn known(&self) -> Option<Known> {
         let (mixed, random) = (self.mixed(), self.rw().starts_with("rand"));
-        let several_sizes = !self.has_one_size();
         let partial = self.has("number_ios") || self.has("io_size");
         let unmapped = self.has("norandommap") || self.has("random_distribution") || self.has("ba=");
-        let grows = ["create_on_open", "fallocate=none", "fallocate=keep", "fill_device"]
-            .iter()
-            .any(|name| self.has(name));
         let writes = !matches!(self.rw(), "read" | "randread");
         let small = self.is("--bs=512") || self.has("bsrange=1k");
         if self.is("--ioengine=mmap") && small && (self.has("fsync") || self.has("fdatasync")) {
@@ -417,25 +452,34 @@ impl Configuration {
         if self.has("verify_backlog") && !self.has("direct") {
             return Some(Known::VerifiedAgain);
         }
-        // Of a sequential mix, chance says whether the last part of a block is reached; the sequence of lfsr may hold no block.
-        let by_chance = (self.rw() == "rw" && (self.has("size=100k") || self.has("size=1000000")))
-            || self.has("random_generator=lfsr");
-        let by_chance = by_chance || self.has("percentage_random") || self.has("bs_unaligned");
-        let skewed = self.has_random_files() && !self.has("file_service_type=random");
-        let sized = several_sizes && (mixed || random || partial || self.has("zonemode"));
-        let mix = mixed && (partial || self.has("loops") || self.is_modified());
-        if sized
-            || mix
-            || by_chance
-            || (skewed && self.has("loops"))
-            || (random && (self.has("zonemode") || self.is_modified()))
-        {
-            return Some(Known::Amounts);
+        if let Some(reason) = self.reason_of_amounts() {
+            return Some(Known::Amounts(reason));
         }
         if self.is("--ioengine=vsync") && (self.has("number_ios") || self.has("iodepth")) {
             return Some(Known::JoinedOnce);
         }
-        (random && (partial || unmapped) && grows).then_some(Known::Lengths)
+        (random && (partial || unmapped) && self.grows()).then_some(Known::Lengths)
+    }
+
+    /// Why fio does another amount, where it may.
+    fn reason_of_amounts(&self) -> Option<Reason> {
+        let (mixed, random) = (self.mixed(), self.rw().starts_with("rand"));
+        let partial = self.has("number_ios") || self.has("io_size");
+        let skewed = self.has_random_files() && !self.has("file_service_type=random");
+        let no_multiple = self.has("size=100k") || self.has("size=1000000");
+        let several = !self.has_one_size() && (mixed || random || partial || self.has("zonemode"));
+        let reasons = [
+            (several, Reason::Sizes),
+            (mixed && (partial || self.has("loops") || self.is_modified()), Reason::Mix),
+            (random && self.is_modified(), Reason::Jumps),
+            (random && self.has("zonemode"), Reason::RandomZones),
+            (self.has("random_generator=lfsr"), Reason::Lfsr),
+            (self.has("percentage_random"), Reason::PercentRandom),
+            (self.has("bs_unaligned"), Reason::Unaligned),
+            (skewed && self.has("loops"), Reason::SkewedLoops),
+            (self.rw() == "rw" && no_multiple, Reason::Part),
+        ];
+        reasons.into_iter().find_map(|(applies, reason)| applies.then_some(reason))
     }
 
     /// Whether the contents of the files follow from the configuration: known data is written, at known places.

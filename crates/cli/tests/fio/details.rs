@@ -280,3 +280,30 @@ fn seconds_in_which_a_rate_allows_nothing_are_not_judged() {
         ["--name=x", "--size=1m", "--rw=write", "--bs=16k", "--rate=4k", "--rate_min=3k", "--runtime=6"];
     done(ours(&place, &job));
 }
+
+/// A job file may be a named pipe, as of a shell's process substitution. One that no program writes to is an error, where open(2) would
+/// wait for ever.
+#[test]
+fn a_job_in_a_named_pipe_is_waited_for_as_long_as_a_program_writes() {
+    let place = TestDirectory::new();
+    let pipe = place.data().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::write(pipe, "[x]\nrw=write\nsize=16k\nfilename=f\n").unwrap()
+    });
+    let output = done(ours(&place, &["pipe", "--output-format=json"]));
+    assert_eq!(moved(&document(&output))[0][1], (4, 16 << 10));
+    writer.join().unwrap();
+    let commands = ["fio pipe", "run pipe", "explain pipe", "check --profile pipe"].map(|arguments| {
+        let mut command = Command::new(IOLITE);
+        command.args(arguments.split(' ')).current_dir(place.data()).stdin(Stdio::null());
+        command.env("XDG_DATA_HOME", place.root.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    });
+    for command in commands {
+        let output = command.wait_with_output().unwrap();
+        assert!(stderr(&output).contains("no program has opened this named pipe to write"), "{output:?}");
+        assert!(!output.status.success());
+    }
+}

@@ -258,9 +258,10 @@ impl Filesystem for Volatile {
         {
             return reply.error(Errno::from_i32(number));
         }
-        // What programs transfer is transferred as they say, not by pages.
+        // What programs transfer is transferred as they say, not by pages; pages stay when a file is opened again, as on a disk.
         let by_call = !self.script.page_cache();
-        reply.opened(FileHandle(0), if by_call { FopenFlags::FOPEN_DIRECT_IO } else { FopenFlags::empty() });
+        let flags = if by_call { FopenFlags::FOPEN_DIRECT_IO } else { FopenFlags::FOPEN_KEEP_CACHE };
+        reply.opened(FileHandle(0), flags);
     }
 
     fn read(

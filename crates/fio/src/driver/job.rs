@@ -265,7 +265,8 @@ impl FioJob {
 
     fn end_set(&mut self, run: &Run) {
         let Some(set) = self.current.take() else { return };
-        if let Some(status) = &self.status {
+        // Nothing runs after the last set that would report it.
+        if let Some(status) = self.status.as_ref().filter(|_| !self.sets.is_empty()) {
             let ended = self.ended[set.threads].iter().flatten();
             status.done(&ended.filter_map(|ended| JobResult::of(ended, run)).collect::<Vec<_>>());
         }

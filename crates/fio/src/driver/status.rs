@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use iolite_model::{Event, Interval, Nanos, PhaseInfo, Ramp, Sink, Stage};
-use iolite_stats::{Merger, Timetable};
+use iolite_model::{Event, Nanos};
+use iolite_results::{Run, RunWatch};
 
 use crate::language::thread::Thread;
 use crate::output::result::JobResult;
@@ -17,7 +17,7 @@ pub type Report = Box<dyn FnMut(&[JobResult]) + Send>;
 /// The thread that runs as a phase, if one does.
 pub type ThreadOf = Box<dyn Fn(u32) -> Option<Thread> + Send>;
 
-/// Collects what running threads have counted, and reports it at intervals or on request.
+/// Reports what running threads have counted at intervals, or on request.
 #[derive(Clone)]
 pub struct Status(Arc<Mutex<State>>);
 
@@ -31,18 +31,9 @@ struct State {
     thread_of: ThreadOf,
     /// Results of threads that have ended.
     done: Vec<JobResult>,
-    /// By phase.
-    running: BTreeMap<u32, Running>,
+    /// By the number of a running thread: the phase that it is.
+    running: BTreeMap<u32, u32>,
     report: Report,
-}
-
-/// A running thread.
-struct Running {
-    result: JobResult,
-    merger: Merger,
-    ramp: Ramp,
-    /// End of the latest interval, since the phase's start.
-    reached: Nanos,
 }
 
 impl Status {
@@ -66,66 +57,43 @@ impl Status {
     }
 }
 
-impl Sink for Status {
-    fn event(&mut self, event: &Event) {
+impl RunWatch for Status {
+    fn after(&mut self, event: &Event, run: &Run) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Event::PhaseStarted(info) => state.started(info),
-            Event::PhaseReleased(release) => {
-                if let Some(running) = state.running.get_mut(&release.phase) {
-                    running.result.started_unix = release.at_unix;
-                }
-            }
-            Event::Interval(interval) => state.interval(interval),
+            Event::PhaseStarted(info) => state.started(info.index),
+            Event::Interval(_) => state.report_if_due(run),
             _ => {}
         }
     }
 }
 
 impl State {
-    fn started(&mut self, info: &PhaseInfo) {
+    fn started(&mut self, phase: u32) {
         // Which thread it is only the watchers know: a search and a preparation are phases too.
-        let Some(thread) = (self.thread_of)(info.index) else { return };
-        let (ramp, interval) = (info.task.ramp(), info.task.interval());
-        let known = ramp.known_time();
-        let timetable = Timetable { ramp_end: known.0, interval: interval.0, end: u64::MAX };
-        // A further try of the same thread takes the place of the one before.
-        self.running.retain(|_, running| running.result.thread.number != thread.number);
-        let task = info.task.clone();
-        let result = JobResult::not_begun(thread.facts(), task, std::process::id(), Nanos(0));
-        let running = Running { result, merger: Merger::new(timetable), ramp, reached: known };
-        self.running.insert(info.index, running);
+        if let Some(thread) = (self.thread_of)(phase) {
+            // A further try of the same thread takes the place of the one before.
+            self.running.insert(thread.number, phase);
+        }
     }
 
-    fn interval(&mut self, interval: &Interval) {
-        if let Some(running) = self.running.get_mut(&interval.phase) {
-            // A damaged histogram would be a bug of ours, and the final results have their own.
-            let _ = running.merger.absorb(interval);
-            if interval.stage == Stage::Measured {
-                running.reached = running.reached.max(Nanos(interval.start.0 + interval.length.0));
-            }
-        }
+    fn report_if_due(&mut self, run: &Run) {
         let asked = self.asked.swap(false, Ordering::Relaxed);
         if !asked && self.every.is_none_or(|every| self.last.elapsed() < every) {
             return;
         }
         self.last = Instant::now();
-        let running = self.running.values().map(Running::so_far);
+        let running = self.running.values().filter_map(|phase| self.so_far(*phase, run));
         let results: Vec<_> = self.done.iter().cloned().chain(running).collect();
         (self.report)(&results);
     }
-}
 
-impl Running {
-    fn so_far(&self) -> JobResult {
-        let ramp_end = match self.ramp {
-            Ramp::Time(ramp) => ramp.0,
-            Ramp::Amount(_) => self.merger.began(),
-        };
-        let measured = self.reached.0.saturating_sub(ramp_end);
-        let mut result = self.result.clone();
-        result.phase.totals = self.merger.clone().finish(ramp_end, measured);
-        result.phase.end.measured = Nanos(measured);
-        result
+    /// What a running thread has counted so far.
+    fn so_far(&self, phase: u32, run: &Run) -> Option<JobResult> {
+        let thread = (self.thread_of)(phase)?;
+        let started = run.released.get(&phase).copied().unwrap_or(Nanos(0));
+        let mut result = JobResult::not_begun(thread.facts(), thread.task.task(), run.info.process, started);
+        (result.phase.totals, result.phase.end.measured) = run.so_far(phase)?;
+        Some(result)
     }
 }

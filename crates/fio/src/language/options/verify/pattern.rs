@@ -2,8 +2,9 @@
 
 use crate::language::error::{OptionError, Result};
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 
 /// The longest pattern: what fio keeps of one that is read from a file is less.
 const LONGEST: usize = 64 << 10;
@@ -76,6 +77,10 @@ pub(crate) fn with_offsets(text: &str) -> Result<Pattern> {
 
 /// Adds what a file holds.
 fn contents(name: &str, bytes: &mut Vec<u8>) -> Result {
+    // Opening a named pipe would wait for whoever writes to it.
+    if fs::metadata(name).is_ok_and(|found| found.file_type().is_fifo()) {
+        return Err(OptionError::refused(format!("`{name}` is a named pipe"), "name a file"));
+    }
     let read = File::open(name).and_then(|file| file.take(LONGEST as u64 + 1).read_to_end(bytes));
     read.map(drop).map_err(|source| OptionError::unreadable(format!("the pattern in `{name}`"), source))
 }
