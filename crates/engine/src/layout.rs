@@ -87,12 +87,14 @@ impl<'a> Layout<'a> {
         if let Some(reason) = there.and_then(pseudo::reason_of_directory) {
             return Err(EngineError::Guarded { path: path.clone(), reason });
         }
-        let missing = |why: &str| Err(failed("open", path, io::Error::new(io::ErrorKind::NotFound, why)));
+        let refused = |kind: io::ErrorKind, why: &str| Err(failed("open", path, io::Error::new(kind, why)));
         if self.target.lay_out == LayOut::Never {
-            return missing("it does not exist, and `lay_out` does not create it");
+            let why = "it does not exist, and the job does not create it (`lay_out`; of fio, `allow_file_create=0` or --readonly)";
+            return refused(io::ErrorKind::NotFound, why);
         }
         if named.size.0 == 0 && !self.task.stop.full {
-            return missing("it does not exist, and no size is given to create it");
+            let why = "it does not exist, and no size is given to create it: specify one";
+            return refused(io::ErrorKind::InvalidInput, why);
         }
         self.make_parents(path)?;
         let file = self.admitted.make(path)?;

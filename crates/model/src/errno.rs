@@ -1,6 +1,8 @@
 //! Error numbers that results hold, and that decisions are made by: Linux's, the same on all architectures that iolite is supported with
 //! (errno(3)).
 
+/// No such file or directory.
+pub const ENOENT: i32 = 2;
 /// Too many open files in the system.
 pub const ENFILE: i32 = 23;
 /// Too many open files in the process.

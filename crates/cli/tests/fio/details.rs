@@ -307,3 +307,26 @@ fn a_job_in_a_named_pipe_is_waited_for_as_long_as_a_program_writes() {
         assert!(!output.status.success());
     }
 }
+
+/// What is appended begins where the file ends when all jobs have been prepared, not where a job before it would end if it had no limit.
+#[test]
+fn appends_begin_where_the_file_ends_when_jobs_are_prepared() {
+    for (first, end) in [
+        ("--number_ios=4", 64 + 16),
+        ("--io_size=16k", 64 + 16),
+        ("--fallocate=none", 64),
+        ("--fallocate=none --number_ios=4", 16),
+        ("--fallocate=none --io_size=16k", 16),
+        ("--fallocate=keep --number_ios=4", 16),
+        ("--fallocate=truncate --number_ios=4", 64 + 16),
+        ("--overwrite=1 --fallocate=none --number_ios=4", 64 + 16),
+        ("--create_on_open=1 --number_ios=4", 16),
+    ] {
+        let job = format!(
+            "--name=a --rw=write --bs=4k --size=64k --filename=f {first} --name=b --stonewall --rw=write --bs=4k --size=16k \
+             --filename=f --file_append=1"
+        );
+        let (_, files) = same_as_theirs(&job.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(files, [("f".to_owned(), end << 10)], "{first}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use iolite_model::errno::{EINVAL, EIO};
+use iolite_model::errno::{EINVAL, EIO, ENOENT};
 
 /// Why a step between or around the phases could not be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,10 @@ impl Failure {
         kind: FailureKind,
         reason: String,
     ) -> Failure {
-        let system = |cause: &'e (dyn Error + 'static)| cause.downcast_ref::<io::Error>()?.raw_os_error();
+        let system = |cause: &'e (dyn Error + 'static)| {
+            let error = cause.downcast_ref::<io::Error>()?;
+            error.raw_os_error().or((error.kind() == io::ErrorKind::NotFound).then_some(ENOENT))
+        };
         let number = causes.into_iter().find_map(system).unwrap_or(match kind {
             FailureKind::Interrupted => 0,
             FailureKind::Refused => EINVAL,
@@ -55,6 +58,7 @@ mod tests {
         };
         let full = || io::Error::from_raw_os_error(28);
         assert_eq!(number(full(), FailureKind::Refused), 28);
+        assert_eq!(number(io::ErrorKind::NotFound.into(), FailureKind::Refused), ENOENT);
         let kinds = [FailureKind::Interrupted, FailureKind::Refused, FailureKind::Running];
         assert_eq!(kinds.map(|kind| number(io::Error::other("no number"), kind)), [0, EINVAL, EIO]);
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use iolite_model::{FileLock, JobTask, LayOut, Overwrite, Target};
+use iolite_model::{FileLock, FileTask, FilesTarget, JobTask, LayOut, Overwrite, Reserve, Target};
 
 use super::assign::{Assignment, assignments, engine_of, shown_settings};
 use super::command_line::Invocation;
@@ -240,12 +240,15 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Where the files of the jobs so far end when these have run.
+    /// Where the files of the jobs so far end when these have been prepared, which is, as with fio, where jobs that append begin: what
+    /// only the writes of a job extend is as long as it was before.
     fn ends(&self) -> BTreeMap<PathBuf, u64> {
         let files = self.threads.iter().filter_map(|thread| match &thread.task {
             JobTask::Io(task) => match &task.target {
                 // What is removed after the job is no place to go on from.
-                Target::Files(target) if !target.remove => Some(&target.files),
+                Target::Files(target) if !target.remove && is_made_as_long(task, target) => {
+                    Some(&target.files)
+                }
                 _ => None,
             },
             JobTask::Metadata(_) => None,
@@ -374,6 +377,15 @@ fn files_stay_locked(thread: &Thread) -> Result {
             ))
         }
         _ => Ok(()),
+    }
+}
+
+/// Whether the files of a task have their whole length before its operations.
+fn is_made_as_long(task: &FileTask, target: &FilesTarget) -> bool {
+    match target.lay_out {
+        LayOut::Always => true,
+        LayOut::Needed => task.mix.reads() || matches!(target.reserve, Reserve::Allocate | Reserve::Truncate),
+        LayOut::Never | LayOut::Grow => false,
     }
 }
 
