@@ -34,7 +34,7 @@ bench:
 	@scratch=$$(mktemp -d /var/tmp/iolite-bench.XXXXXX) && \
 	    { .ci/bench_databases target/release/iolite $$scratch && .ci/bench_commits target/release/iolite $$scratch/commits && \
       .ci/bench_results target/release/iolite $$scratch/results && .ci/bench_builds target/release/iolite $$scratch/builds && \
-      .ci/bench_sampling target/release/iolite $$scratch/sampling tproc-c && \
+      .ci/bench_sampling target/release/iolite $$scratch/sampling tproc-c && .ci/bench_jobs target/release/iolite $$scratch/jobs && \
       { memory=$$(mktemp -d /dev/shm/iolite-bench.XXXXXX) && \
         .ci/bench_sampling target/release/iolite $$memory ranread; sampled=$$?; rm -rf $$memory; [ $$sampled = 0 ]; }; \
 	      status=$$?; rm -rf $$scratch; exit $$status; }

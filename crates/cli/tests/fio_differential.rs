@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::fio::{Program, command_as_fio, empty_directory, fio_is_installed, run_as_fio};
 use common::*;
-use configurations::{Configuration, Dice, Known, configuration};
+use configurations::{Configuration, Dice, Known, Reason, configuration};
 use serde_json::Value;
 
 /// Configurations that run unless configured otherwise.
@@ -42,6 +42,8 @@ struct Came {
     contents: BTreeMap<String, Vec<u8>>,
     /// By job, or all of them together: operations and bytes of reads and writes.
     amounts: Vec<(u64, u64)>,
+    /// Milliseconds that the longest direction of a job took.
+    runtime: u64,
     /// Offsets and sizes of all operations, in their order where it is known.
     order: Vec<String>,
     keys: BTreeSet<String>,
@@ -54,7 +56,7 @@ impl Came {
 
     /// Without numbers of operations that chance determines.
     fn fixed(&self, tried: &Configuration) -> Came {
-        let mut fixed = self.clone();
+        let mut fixed = Came { runtime: 0, ..self.clone() };
         if !tried.counts_operations() {
             fixed.amounts.iter_mut().for_each(|(operations, _)| *operations = 0);
         }
@@ -141,7 +143,8 @@ fn came(program: Program, directory: &Path, configuration: &Configuration) -> Ca
         files.insert(name, fs::metadata(&path).unwrap().len());
     }
     let amounts = amounts(&document);
-    Came { code: status.code(), files, contents, amounts, order, keys: found }
+    let runtime = runtime(&document);
+    Came { code: status.code(), files, contents, amounts, runtime, order, keys: found }
 }
 
 /// Direction, size and offset of a line of a log.
@@ -165,25 +168,35 @@ fn amounts(document: &Value) -> Vec<(u64, u64)> {
     amounts.collect()
 }
 
+/// Milliseconds that the longest direction of a job took.
+fn runtime(document: &Value) -> u64 {
+    let jobs = document["jobs"].as_array().cloned().unwrap_or_default();
+    let parts = ["read", "write", "mixed"];
+    let all = jobs.iter().flat_map(|job| parts.map(|part| job[part]["runtime"].as_u64().unwrap_or(0)));
+    all.max().unwrap_or(0)
+}
+
 /// Whether two runs that are not the same differ exactly in what they are known to differ in.
 fn differ_as_known(known: Known, tried: &Configuration, ours: &Came, theirs: &Came) -> bool {
     let names = ours.files.keys().eq(theirs.files.keys());
     let same_order = ours.order == theirs.order;
     match known {
-        Known::Amounts(_) => {
+        Known::Amounts(reason) => {
             (ours.code, &ours.keys) == (theirs.code, &theirs.keys)
                 && names
                 && (tried.grows() || ours.files == theirs.files)
                 && ours.amounts.len() == theirs.amounts.len()
                 && (&ours.amounts, &ours.files) != (&theirs.amounts, &theirs.files)
-                && amounts_within_bounds(known, tried, ours, theirs)
+                && amounts_within_bounds(reason, tried, ours, theirs)
         }
         Known::Refused => {
             (ours.code, theirs.code, theirs.bytes()) == (Some(0), Some(1), 0) && ours.bytes() > 0
         }
         // fio counts reads of files without a byte.
         Known::NothingThere => {
-            ours.code == Some(0) && ours.files != theirs.files && (ours.bytes() > 0 || theirs.bytes() == 0)
+            ours.code == Some(0)
+                && (ours.files != theirs.files || ours.bytes() > theirs.bytes())
+                && (ours.bytes() > 0 || theirs.bytes() == 0)
         }
         Known::VerifiedAgain => {
             (ours.code, &ours.files, &ours.keys) == (theirs.code, &theirs.files, &theirs.keys)
@@ -203,6 +216,13 @@ fn differ_as_known(known: Known, tried: &Configuration, ours: &Came, theirs: &Ca
             };
             whole(ours) && whole(theirs) && names && ours.keys == theirs.keys
         }
+        // Nothing has begun.
+        Known::RefusedHere => ours.code == Some(1) && ours.bytes() == 0,
+        Known::PreRead => (ours.code, theirs.code) == (Some(0), Some(1)) && ours.bytes() > 0,
+        Known::Rate => {
+            let within = |came: &Came| came.code == Some(0) && keeps_rate(tried, came);
+            within(ours) && within(theirs) && names && ours.keys == theirs.keys
+        }
         Known::JoinedOnce => {
             (ours.code, &ours.files, &ours.contents) == (theirs.code, &theirs.files, &theirs.contents)
                 && ours.bytes() > theirs.bytes()
@@ -210,9 +230,18 @@ fn differ_as_known(known: Known, tried: &Configuration, ours: &Came, theirs: &Ca
     }
 }
 
+/// Whether a job has done no more than its rate allows in the time that it took, and what was in flight besides; in each direction.
+fn keeps_rate(tried: &Configuration, came: &Came) -> bool {
+    let directions = if tried.mixed() { 2 } else { 1 };
+    let allowed = tried.number("rate_iops").unwrap_or(0) * came.runtime / 1000
+        + tried.number("iodepth").unwrap_or(1)
+        + 1;
+    came.amounts.iter().all(|(operations, bytes)| *bytes > 0 && *operations <= directions * allowed)
+}
+
 /// Whether the jobs have done as much as was asked for, and fio's within what it is known to do instead; in operations of the sizes that
 /// were asked for.
-fn amounts_within_bounds(known: Known, tried: &Configuration, ours: &Came, theirs: &Came) -> bool {
+fn amounts_within_bounds(reason: Reason, tried: &Configuration, ours: &Came, theirs: &Came) -> bool {
     let requested = tried.requested();
     // A job that follows is reported by itself; jobs that are reported together are added up.
     let reported = ours.amounts.len() - usize::from(tried.has("name=after"));
@@ -223,15 +252,9 @@ fn amounts_within_bounds(known: Known, tried: &Configuration, ours: &Came, their
             .iter()
             .all(|amount| bounds.contains(&amount.1) && requested.sizes_fit(*amount, jobs))
     };
-    if std::env::var_os("TRACE_AMOUNTS").is_some() {
-        eprintln!(
-            "AMOUNT {known:?} jobs {jobs} {requested:?} ours {:?} theirs {:?} :: {}",
-            ours.amounts,
-            theirs.amounts,
-            tried.options.join(" ")
-        );
-    }
-    within(ours, requested.of_ours()) && within(theirs, requested.of_theirs(known))
+    // Of what vsync joins, fio counts a part.
+    let theirs_within = tried.joins() || within(theirs, requested.of_theirs(reason));
+    within(ours, requested.of_ours()) && theirs_within
 }
 
 /// What timeout(1) ends with that has killed a program.

@@ -250,7 +250,8 @@ fn refuse_contested(tasks: &[JobTask]) -> Result<(), EngineError> {
     }
     for (index, task) in io().enumerate().filter(|(_, task)| task.verify.is_some()) {
         let contested = |place: &NamedRange| {
-            let by_others = |(writer, other): &(usize, &NamedRange)| *writer != index && place.overlaps(other);
+            let by_others =
+                |(writer, other): &(usize, &NamedRange)| *writer != index && place.overlaps(other);
             written.get(place.file()).is_some_and(|writers| writers.iter().any(by_others))
         };
         if places[index].iter().any(contested) {

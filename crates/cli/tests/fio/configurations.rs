@@ -45,6 +45,12 @@ pub(crate) enum Known {
     VerifiedAgain,
     /// Sizes of files are drawn, and with them the amounts.
     Drawn,
+    /// A combination that is refused here with its reason.
+    RefusedHere,
+    /// fio fails to read files into the page cache that it reads past the cache, or that have no data yet.
+    PreRead,
+    /// Time ends it, and a rate limits what is done until then.
+    Rate,
 }
 
 /// Why fio does another amount than it was asked for: docs/fio.md lists each under "Where iolite differs on purpose".
@@ -64,10 +70,12 @@ pub(crate) enum Reason {
     Unaligned,
     /// With files chosen by a law, loops end one block earlier.
     SkewedLoops,
-    /// At random offsets in zones, the last zone ends the job.
-    RandomZones,
-    /// A number behind `rw` at random offsets.
+    /// At random offsets in zones, the last zone ends the job; in order, a part of a block does.
+    Zones,
+    /// A number behind `rw` at random offsets, or in order with loops over a part of a block.
     Jumps,
+    /// A normal distribution of offsets: fio 3.33 ends, or never ends, whatever it was asked for.
+    Normal,
 }
 
 impl Reason {
@@ -80,7 +88,8 @@ impl Reason {
             Reason::PercentRandom => "in the amount with `percentage_random`",
             Reason::Unaligned => "in the amount with `bs_unaligned`",
             Reason::SkewedLoops => "in the amount with loops and skewed orders of files",
-            Reason::RandomZones => "in the amount of random offsets in zones",
+            Reason::Zones => "in the amount in zones",
+            Reason::Normal => "in the amount with `random_distribution=normal`",
             Reason::Jumps => "in the amount with a number behind `rw`",
         }
     }
@@ -97,6 +106,9 @@ impl Known {
             Known::JoinedOnce => "in what `vsync` joins",
             Known::VerifiedAgain => "in what is verified again",
             Known::Drawn => "in sizes of files that are drawn",
+            Known::RefusedHere => "in combinations that are refused here",
+            Known::PreRead => "with `pre_read`, at which fio fails",
+            Known::Rate => "in what a rate allows until the time is over",
         }
     }
 }
@@ -211,6 +223,7 @@ const BESIDES: &[(Condition, &[&str])] = &[
         &["--thinktime=10us --thinktime_iotime=1ms", "--rate=64m --rate_process=poisson"],
     ),
     (Configuration::always, &["--serialize_overlap=1"]),
+    (Configuration::goes_until_it_is_done, &["--time_based --runtime=1 --rate_iops=300"]),
     (
         Configuration::has_depth,
         &[
@@ -358,6 +371,13 @@ impl Configuration {
         !self.rw().starts_with("rand") && !self.is_modified()
     }
 
+    /// Nothing else determines when it ends, and how fast it goes.
+    fn goes_until_it_is_done(&self) -> bool {
+        let other =
+            ["rate", "runtime", "number_ios", "loops", "io_size", "thinktime", "verify", "fill_device"];
+        self.is_alone() && !other.iter().any(|name| self.has(name))
+    }
+
     /// Zones hold an operation.
     fn is_plain_in_small_blocks(&self) -> bool {
         self.is_plain() && !self.has("bs=64k")
@@ -439,6 +459,15 @@ impl Configuration {
         let partial = self.has("number_ios") || self.has("io_size");
         let unmapped = self.has("norandommap") || self.has("random_distribution") || self.has("ba=");
         let writes = !matches!(self.rw(), "read" | "randread");
+        if self.is_refused_here() {
+            return Some(Known::RefusedHere);
+        }
+        if self.has("pre_read") && (self.has("direct") || self.grows()) {
+            return Some(Known::PreRead);
+        }
+        if self.has("time_based") {
+            return Some(Known::Rate);
+        }
         let small = self.is("--bs=512") || self.has("bsrange=1k");
         if self.is("--ioengine=mmap") && small && (self.has("fsync") || self.has("fdatasync")) {
             return Some(Known::Refused);
@@ -455,10 +484,27 @@ impl Configuration {
         if let Some(reason) = self.reason_of_amounts() {
             return Some(Known::Amounts(reason));
         }
-        if self.is("--ioengine=vsync") && (self.has("number_ios") || self.has("iodepth")) {
+        if self.joins() {
             return Some(Known::JoinedOnce);
         }
         (random && (partial || unmapped) && self.grows()).then_some(Known::Lengths)
+    }
+
+    /// Whether it is a combination that docs/fio.md lists as refused, or may be: drawn sizes of files decide.
+    fn is_refused_here(&self) -> bool {
+        let several = !self.has_one_size();
+        let (_, largest) = self.blocks();
+        let in_file = self.number("size").unwrap_or(0) / self.number("nrfiles").unwrap_or(1);
+        let zoned = self.has("random_distribution=zoned");
+        (several && self.has("random_distribution") && (self.has("percentage_random") || self.is_modified()))
+            || (self.number("zonesize").is_some_and(|zone| zone < largest))
+            || (self.is("--filesize=16k-64k") && largest > 16 << 10)
+            || (zoned && in_file / 10 < largest)
+    }
+
+    /// Whether operations are joined, of which fio counts a part.
+    pub(crate) fn joins(&self) -> bool {
+        self.is("--ioengine=vsync") && (self.has("number_ios") || self.has("iodepth"))
     }
 
     /// Why fio does another amount, where it may.
@@ -469,10 +515,12 @@ impl Configuration {
         let no_multiple = self.has("size=100k") || self.has("size=1000000");
         let several = !self.has_one_size() && (mixed || random || partial || self.has("zonemode"));
         let reasons = [
+            (self.has("random_distribution=normal"), Reason::Normal),
             (several, Reason::Sizes),
             (mixed && (partial || self.has("loops") || self.is_modified()), Reason::Mix),
-            (random && self.is_modified(), Reason::Jumps),
-            (random && self.has("zonemode"), Reason::RandomZones),
+            // Also in order, where the size is no multiple of the blocks, a loop ends between two of them.
+            (self.is_modified() && (random || (no_multiple && self.has("loops"))), Reason::Jumps),
+            (self.has("zonemode") && (random || no_multiple), Reason::Zones),
             (self.has("random_generator=lfsr"), Reason::Lfsr),
             (self.has("percentage_random"), Reason::PercentRandom),
             (self.has("bs_unaligned"), Reason::Unaligned),

@@ -295,7 +295,7 @@ fn a_job_in_a_named_pipe_is_waited_for_as_long_as_a_program_writes() {
     let output = done(ours(&place, &["pipe", "--output-format=json"]));
     assert_eq!(moved(&document(&output))[0][1], (4, 16 << 10));
     writer.join().unwrap();
-    let commands = ["fio pipe", "run pipe", "explain pipe", "check --profile pipe"].map(|arguments| {
+    let commands = ["fio pipe", "run pipe", "explain pipe", "check . --profile pipe"].map(|arguments| {
         let mut command = Command::new(IOLITE);
         command.args(arguments.split(' ')).current_dir(place.data()).stdin(Stdio::null());
         command.env("XDG_DATA_HOME", place.root.path()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -214,7 +214,7 @@ pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<
     if !known {
         return Ok(Stop { loops: Some(spec.job.loops), ..stop });
     }
-    let pass = whole(files.iter().map(pass).fold(0, u64::saturating_add));
+    let pass = files.iter().map(pass).fold(0, u64::saturating_add);
     if pass == 0 && task.zoned.is_some() {
         return Err(OptionError::refused(
             "no zone of this size lies within the region as a whole",
@@ -222,7 +222,8 @@ pub(crate) fn stop(spec: &Spec, task: &FileTask, files: &[NamedFile]) -> Result<
         )
         .at("zonesize"));
     }
-    Ok(Stop { bytes: Some(Bytes(pass.saturating_mul(loops))), ..stop })
+    // As with fio, a loop need not end with a whole operation, and all of them do.
+    Ok(Stop { bytes: Some(Bytes(whole(pass.saturating_mul(loops)))), ..stop })
 }
 
 /// Whether a law favours some of several files.
