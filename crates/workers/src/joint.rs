@@ -16,7 +16,7 @@ use crate::outcome::Outcome;
 use crate::threads::Threads;
 use crate::transport::Transport;
 
-/// A group whose workers are threads, to be conducted by the thread that has made it.
+/// A group whose workers are threads, to be conducted by the thread that has created it.
 pub struct Conducted<'a> {
     group: &'a WorkerGroup,
     control: Control,

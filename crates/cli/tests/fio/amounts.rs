@@ -118,7 +118,7 @@ impl Requested {
         min..=self.max
     }
 
-    /// Whether so many operations of so many jobs can have so many bytes: each has one of the sizes, and in each file and loop one may
+    /// Whether a number of operations of a number of jobs can have this number of bytes: each has one of the sizes, and in each file and loop one may
     /// have been cut short by the end.
     pub(crate) fn sizes_fit(&self, (operations, bytes): (u64, u64), jobs: u64) -> bool {
         let cut = self.files * self.loops * jobs;

@@ -47,8 +47,9 @@ pub(crate) enum Known {
     Drawn,
     /// A combination that is refused here with its reason.
     RefusedHere,
-    /// fio fails to read files into the page cache that it reads past the cache, or that have no data yet.
-    PreRead,
+    /// fio fails: to read files into the page cache that it reads past the cache, or that have no data yet; to verify what it has written
+    /// at random offsets in zones.
+    FioFails,
     /// Time ends it, and a rate limits what is done until then.
     Rate,
 }
@@ -107,7 +108,7 @@ impl Known {
             Known::VerifiedAgain => "in what is verified again",
             Known::Drawn => "in sizes of files that are drawn",
             Known::RefusedHere => "in combinations that are refused here",
-            Known::PreRead => "with `pre_read`, at which fio fails",
+            Known::FioFails => "in what fio fails at",
             Known::Rate => "in what a rate allows until the time is over",
         }
     }
@@ -462,8 +463,9 @@ impl Configuration {
         if self.is_refused_here() {
             return Some(Known::RefusedHere);
         }
-        if self.has("pre_read") && (self.has("direct") || self.grows()) {
-            return Some(Known::PreRead);
+        let pre_read = self.has("pre_read") && (self.has("direct") || self.grows());
+        if pre_read || (random && self.has("verify") && self.has("zonemode")) {
+            return Some(Known::FioFails);
         }
         if self.has("time_based") {
             return Some(Known::Rate);

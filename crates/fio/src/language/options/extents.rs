@@ -76,11 +76,14 @@ pub(crate) fn extents(spec: &Spec, place: ThreadIndex, min: Bytes) -> Result<Vec
     paths.into_iter().enumerate().map(extent).collect()
 }
 
-/// Whether the size of all files is enough for an operation and that of each file is not: as in fio the files are created, and
-/// nothing is done with them.
+/// Whether the size of all files, which is that of each times their number, is enough for an operation and that of each file is not: as in
+/// fio the files are created, and nothing is done with them.
 pub(crate) fn parts_are_too_small(spec: &Spec, number: u64, min: Bytes) -> bool {
     match (spec.extents.size, spec.extents.file_size) {
-        (Some(Amount::Bytes(size)), None) => size.0 >= min.0 && size.0 / number.max(1) < min.0,
+        (Some(Amount::Bytes(size)), None) => {
+            let each = size.0 / number.max(1);
+            each < min.0 && each.saturating_mul(number) >= min.0
+        }
         _ => false,
     }
 }

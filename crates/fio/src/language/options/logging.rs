@@ -345,6 +345,7 @@ mod tests {
         assert_eq!(paths(&[("write_bw_log", "p"), ("per_job_logs", "0")]), ["p_bw.log"]);
         assert_eq!(paths(&[("write_bw_log", "p"), ("log_store_compressed", "1")]), ["p_bw.4.log.gz"]);
         assert_eq!(paths(&[("write_lat_log", "p"), ("disable_slat", "1")]), ["p_clat.4.log", "p_lat.4.log"]);
+        assert!(paths(&[("write_lat_log", "p"), ("gtod_reduce", "1")]).is_empty(), "as with fio");
         assert_eq!(paths(&[("write_bw_log", "p"), ("disable_bw", "1")]), ["p_bw.4.log"]);
     }
 

@@ -11,9 +11,9 @@ use crate::language::thread::{Clock, Log, LogKind, Thread, ThreadIndex};
 pub(super) fn logs(logging: &Logging, place: ThreadIndex, thread: &Thread) -> Vec<Log> {
     // A log of what is not measured would be empty: fio leaves it out, apart from those of bandwidth and operations.
     let latencies = [
-        (LogKind::Submission, !logging.reporting.disable_slat),
-        (LogKind::Completion, !logging.reporting.disable_clat),
-        (LogKind::Latency, !logging.reporting.disable_lat),
+        (LogKind::Submission, !logging.fewer_stamps && !logging.reporting.disable_slat),
+        (LogKind::Completion, !logging.fewer_stamps && !logging.reporting.disable_clat),
+        (LogKind::Latency, !logging.fewer_stamps && !logging.reporting.disable_lat),
     ];
     let wanted = latencies.into_iter().filter(|(_, measured)| *measured).map(|(kind, _)| kind);
     let latencies = wanted.map(|kind| (kind, &logging.lat_log));
