@@ -1,5 +1,6 @@
 //! `iolite iometer`: access specifications on a directory.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,8 +10,8 @@ use clap::{Parser, Subcommand};
 use iolite_engine::Control;
 use iolite_jobs::iometer::{Configuration, MAX_BYTES, parse, patterns, print, standard};
 use iolite_model::{
-    BackendKind, Bytes, Concluded, Ending, ErrorCause, ErrorOrigin, IometerPoint, IometerTerms, Nanos,
-    Storage, Warning,
+    AccessSpec, BackendKind, Bytes, Concluded, Ending, ErrorCause, ErrorOrigin, IometerPoint, IometerTerms,
+    Nanos, Storage, Warning,
 };
 use iolite_results::{Run, RunRequest};
 use iolite_session::{Bare, ending};
@@ -43,6 +44,8 @@ Examples:
       iolite iometer run nightly.icf /data --size 10GiB
   Run a standard access specification at queue depth 16:
       iolite iometer spec 'File Server' /data --depth 16
+  Run an access specification of a file:
+      iolite iometer spec 'SQL Server Log' /data --from collection.icf
   Write all standard specifications, or a test of the seven patterns, to a configuration file that Iometer opens:
       iolite iometer print > standard.icf
       iolite iometer print --patterns > patterns.icf";
@@ -73,11 +76,14 @@ enum Action {
         #[command(flatten)]
         place: PlaceArgs,
     },
-    /// Run one standard access specification
+    /// Run one access specification: a standard one, or one of a configuration file
     Spec {
         /// Name of the specification, as printed by `iolite iometer print`
         #[arg(value_name = "NAME")]
         name: String,
+        /// Configuration file that contains the specification, instead of the standard ones
+        #[arg(long, value_name = "FILE.icf")]
+        from: Option<PathBuf>,
         #[command(flatten)]
         place: PlaceArgs,
     },
@@ -145,13 +151,8 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
             let configuration = Configuration::alone(patterns(), place.workers, place.depth);
             test(&place, second.as_deref(), &configuration, PATTERNS, true)
         }
-        Action::Spec { name, place } => {
-            let found = standard().into_iter().find(|spec| spec.name.eq_ignore_ascii_case(&name));
-            let spec = found.ok_or_else(|| {
-                UsageError::new(format!(
-                    "standard access specification `{name}` does not exist: see `iolite iometer print`"
-                ))
-            })?;
+        Action::Spec { name, from, place } => {
+            let spec = spec(&name, from.as_deref())?;
             let configuration = Configuration::alone(vec![spec], place.workers, place.depth);
             test(&place, None, &configuration, &name, false)
         }
@@ -166,6 +167,23 @@ pub(crate) fn run(args: IometerArgs) -> anyhow::Result<Exit> {
             test(&place, None, &configuration, &name, false)
         }
     }
+}
+
+/// The access specification of this name: a standard one, or one of a file.
+fn spec(name: &str, from: Option<&Path>) -> Result<AccessSpec, UsageError> {
+    let specs = from.map(read).transpose()?.map_or_else(standard, |file| file.specs);
+    let names: Vec<String> = specs.iter().map(|spec| format!("`{}`", spec.name)).collect();
+    let found = specs.into_iter().find(|spec| spec.name.eq_ignore_ascii_case(name));
+    found.ok_or_else(|| match from {
+        Some(file) => UsageError::new(format!(
+            "{}: access specification `{name}` does not exist; the file has {}",
+            file.display(),
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        )),
+        None => UsageError::new(format!(
+            "standard access specification `{name}` does not exist: see `iolite iometer print`"
+        )),
+    })
 }
 
 /// The seven patterns as a test with the times and the load of `iolite iometer patterns`.
@@ -190,9 +208,21 @@ fn read(file: &Path) -> Result<Configuration, UsageError> {
         let advice = ErrorCause::advice(&error, ErrorOrigin::Path(file));
         UsageError::new(format!("cannot read {}: {error}{advice}", file.display()))
     })?;
-    // Files of older Windows have names in encodings of their own: what is not UTF-8 is replaced.
-    parse(&String::from_utf8_lossy(&bytes))
-        .map_err(|error| UsageError::new(format!("{}: {error}", file.display())))
+    parse(&decoded(&bytes)).map_err(|error| UsageError::new(format!("{}: {error}", file.display())))
+}
+
+/// The text of a file that was written on Windows: in UTF-16 where it begins with a byte order mark. Older versions have names in
+/// encodings of their own: what is not UTF-8 is replaced.
+fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    let utf16 = |unit: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes.as_chunks().0.iter().map(|pair| unit(*pair)).collect();
+        Cow::Owned(String::from_utf16_lossy(&units))
+    };
+    match bytes {
+        [0xff, 0xfe, ..] => utf16(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => utf16(u16::from_be_bytes),
+        _ => String::from_utf8_lossy(bytes),
+    }
 }
 
 /// Runs a test on a directory, and on a second one where there is one.
@@ -274,8 +304,8 @@ fn checked(configuration: &Configuration) -> Result<Vec<IometerPoint>, UsageErro
     let points = configuration.points().map_err(UsageError::new)?;
     if points.is_empty() {
         refuse!(
-            "no worker has an access specification assigned: there is nothing to run; assign one, or check that the file is \
-                       complete"
+            "no worker has an access specification assigned: there is nothing to run; assign one, run one alone (`iolite iometer spec \
+             NAME DIR --from FILE.icf`), or check that the file is complete"
         );
     }
     if points.iter().all(|point| point.spec.lines.is_empty()) {

@@ -201,9 +201,12 @@ pub(crate) fn unicode_locale() -> bool {
     })
 }
 
+/// Columns of a wide terminal, and of a pipe or file: a table has all its columns there.
+const MAX_WIDTH: usize = 200;
+
 fn width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    columns.or_else(iolite_sys::file::terminal_width).unwrap_or(110).clamp(60, 200)
+    columns.or_else(iolite_sys::file::terminal_width).unwrap_or(MAX_WIDTH).clamp(60, MAX_WIDTH)
 }
 
 #[cfg(test)]

@@ -6,6 +6,10 @@
 mod common;
 #[path = "suites/iometer.rs"]
 mod iometer;
+#[path = "suites/rehearsal.rs"]
+mod rehearsal;
+#[path = "suites/widths.rs"]
+mod widths;
 
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -111,11 +115,12 @@ fn a_rehearsal_of_the_specification_that_is_killed_goes_on_where_it_was() {
     let rehearsal = ["--scale", "0.0001", "--max-rounds", "5", "--threads", "1", "--depth", "2", "--json"];
     // Of the demand tests two by two combinations instead of seven by seven.
     let asked = [&asked[..], &rehearsal[..], &["--demand", "1,4"]].concat();
-    // Once in the rounds of the first test, once among the bursts of host idle recovery.
+    // In the rounds of two tests, and among the bursts of host idle recovery.
     let first = killed_during(&place, &asked, "iops, round 1: 35 %%");
     let resumed = [&asked[..], &["--resume", "latest"]].concat();
+    let second = killed_during(&place, &resumed, "throughput of 8 KiB: purge%");
     let before = killed_during(&place, &resumed, "host-idle-recovery, bursts after waits of 10 s%");
-    assert!(first > 1 && before > first, "{first}, then {before}");
+    assert!(first > 1 && second > first && before > second, "{first}, {second}, then {before}");
     let output = suite(&place, &resumed);
     let document = json(&output);
     assert_eq!(document["rehearsal"].as_bool(), Some(true));
@@ -200,6 +205,7 @@ fn all_sections_are_complete(document: &serde_json::Value) {
     assert_eq!(count(named("cross-stimulus-recovery"), "stages"), 3);
     for name in ["demand-variation", "demand-intensity"] {
         assert_eq!((count(named(name), "cells"), count(named(name), "operating_points")), (4, 3));
+        assert_eq!(count(&named(name)["preconditioning"], "rounds"), 5);
         let max = &named(name)["operating_points"][0];
         assert!(max["p50_ns"].as_u64() <= max["max_ns"].as_u64(), "{max}");
     }

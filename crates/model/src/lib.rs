@@ -92,8 +92,8 @@ pub use phase_task::{Layer, PhaseTask};
 pub use priority::{IoClass, IoPriority, Prioritized, PriorityShare};
 pub use profile::{Criterion, Floor, Measure, Profile, Rate};
 pub use pts::{
-    PtsCell, PtsClass, PtsDemand, PtsDevice, PtsPhase, PtsPoint, PtsPurge, PtsPurged, PtsResumed, PtsSection,
-    PtsStage, PtsStep, PtsTerms, PtsTest, PtsWriteCache, composite_sizes,
+    PtsCell, PtsClass, PtsDemand, PtsDevice, PtsPhase, PtsPoint, PtsPreWrite, PtsPurge, PtsPurged,
+    PtsResumed, PtsSection, PtsStage, PtsStep, PtsTerms, PtsTest, PtsWriteCache, composite_sizes,
 };
 pub use ramp::Ramp;
 pub use ran::{DbOperation, DbTask};

@@ -1,7 +1,7 @@
 //! Runs as a table in CSV: a row per run, phase and kind of operation.
 //!
 //! Columns: `run`, `started_unix_ns`, `host`, `directory`, `phase`, `name`, `concurrency`, `kind`, `operations`, `errors`, `bytes`, `seconds`,
-//! `iops`, `iops_low` and `iops_high` (its 95 % interval), `bytes_per_second`, `mean_ns`, `p50_ns`, `p99_ns`, `p99_9_ns`, `max_ns`, `stamp`, `ending`. Percentiles come from the merged
+//! `iops`, `iops_low` and `iops_high` (its 95 % interval), `bytes_per_second`, `mean_ns`, `p50_ns`, `p99_ns`, `p99_9_ns`, `max_ns`, `stamp`, `ending`, `rehearsal` (`true` in a rehearsal of `iolite pts`). Percentiles come from the merged
 //! histogram; a percentile for which there are too few operations is empty.
 
 use iolite_model::OpKind;
@@ -9,7 +9,7 @@ use iolite_results::Run;
 use iolite_results::comparison::Figure;
 use iolite_stats::{Estimate, PhaseResult};
 
-const COLUMNS: [&str; 23] = [
+const COLUMNS: [&str; 24] = [
     "run",
     "started_unix_ns",
     "host",
@@ -33,6 +33,7 @@ const COLUMNS: [&str; 23] = [
     "max_ns",
     "stamp",
     "ending",
+    "rehearsal",
 ];
 
 /// The table.
@@ -55,7 +56,7 @@ pub fn csv(runs: &[Run]) -> Result<String, csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn row(run: &Run, phase: &PhaseResult, kind: OpKind) -> Option<[String; 23]> {
+fn row(run: &Run, phase: &PhaseResult, kind: OpKind) -> Option<[String; 24]> {
     let totals = &phase.totals;
     if totals.operations(kind) == 0 && totals.errors(kind) == 0 {
         return None;
@@ -92,5 +93,6 @@ fn row(run: &Run, phase: &PhaseResult, kind: OpKind) -> Option<[String; 23]> {
         summary.as_ref().and_then(|summary| Some(summary.max?.0.to_string())).unwrap_or_default(),
         phase.end.cache.stamp().to_string(),
         phase.end.ending.name().to_owned(),
+        run.rehearsal().is_some().to_string(),
     ])
 }

@@ -38,6 +38,46 @@ pub fn aligned<R: IntoIterator<Item = String>>(
     table.lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
+/// A table as lines, the first column the rows' names. Where it is wider than the terminal, it continues below with further columns,
+/// beside the same names: nothing is left out. `together` columns of figures are never parted.
+pub(crate) fn folded(
+    rows: &[Vec<String>],
+    indent: usize,
+    together: usize,
+    right: impl Fn(usize) -> bool,
+    styler: Styler,
+) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0)
+    };
+    let name = indent + width(0);
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    let mut used = name;
+    for unit in (1..columns).collect::<Vec<_>>().chunks(together.max(1)) {
+        let needed = unit.iter().map(|&column| width(column).max(1) + 2).sum::<usize>();
+        match parts.last_mut().filter(|_| used + needed <= styler.width()) {
+            Some(part) => part.extend(unit),
+            None => {
+                parts.push(unit.to_vec());
+                used = name;
+            }
+        }
+        used += needed;
+    }
+    let mut out = String::new();
+    for part in parts {
+        let shown: Vec<usize> = std::iter::once(0).chain(part).collect();
+        let cells = |row: &Vec<String>| {
+            shown.iter().map(|&column| row.get(column).cloned().unwrap_or_default()).collect::<Vec<_>>()
+        };
+        let lines =
+            aligned(rows.iter().map(cells), indent, |column| shown.get(column).is_some_and(|&of| right(of)));
+        lines.into_iter().for_each(|line| out += &(line + "\n"));
+    }
+    out
+}
+
 /// Lines of figures under each other; columns are left out in the order of `spared` until the rest fits.
 pub(crate) fn columns<const N: usize>(
     lines: &[Line<N>],
@@ -68,6 +108,32 @@ pub(crate) fn columns<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_that_is_too_wide_continues_below_and_loses_nothing() {
+        let head = ["", "100/0", "", "95/5", "", "50/50", ""];
+        let row = ["1 MiB", "1,234,567,890", "±3 %", "9,876,543,210", "±12 %", "5,555,555,555", ""];
+        let rows = [head, row].map(|row| row.map(str::to_owned).to_vec());
+        let at = |width| {
+            let styler = Styler(crate::Style { color: false, unicode: true, width });
+            folded(&rows, 2, 2, |column| column % 2 == 1, styler)
+        };
+        assert_eq!(
+            at(80),
+            "                 100/0                 95/5                 50/50\n  \
+               1 MiB  1,234,567,890  ±3 %  9,876,543,210  ±12 %  5,555,555,555\n"
+        );
+        // A figure and its interval stay together.
+        assert_eq!(
+            at(60),
+            "                 100/0                 95/5\n  1 MiB  1,234,567,890  ±3 %  9,876,543,210  ±12 %\n\
+             \x20                50/50\n  1 MiB  5,555,555,555\n"
+        );
+        for width in [60, 70, 120] {
+            assert!(at(width).lines().all(|line| line.width() <= width), "{}", at(width));
+            assert!(rows[1].iter().all(|cell| at(width).contains(cell)), "{}", at(width));
+        }
+    }
 
     #[test]
     fn columns_are_as_wide_as_what_the_terminal_shows() {

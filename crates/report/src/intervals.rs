@@ -4,19 +4,19 @@
 //!
 //! Columns: `run`, `run_started` (timestamp, UTC), `host`, `directory`, `phase` (from 0), `name`, `concurrency`, `stage` (`ramp`, `measured`,
 //! `drain`), `started` (timestamp: start of the interval), `start_ns` (since the start of the phase), `seconds` (length), `kind`, `operations`,
-//! `errors`, `bytes`, `iops`, `bytes_per_second`, `mean_ns`, `p50_ns`, `p99_ns`, `p99_9_ns`, `max_ns`. Times are response times. A percentile
+//! `errors`, `bytes`, `iops`, `bytes_per_second`, `mean_ns`, `p50_ns`, `p99_ns`, `p99_9_ns`, `max_ns`, `rehearsal` (of `iolite pts`). Times are response times. A percentile
 //! for which the interval has too few operations is null, and so are mean and maximum without operations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, GzipLevel};
-use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::parser::parse_message_type;
-use iolite_model::{Event, Interval, Nanos, OpKind, PhaseInfo, Quantile, RunInfo, Stage};
+use iolite_model::{Event, Interval, Nanos, OpKind, PhaseInfo, PtsTerms, Quantile, RunInfo, Stage};
 use iolite_stats::{Estimate, Histogram, HistogramError};
 
 /// Rows of a row group at most: what a reader keeps in memory at once.
@@ -68,6 +68,7 @@ struct Row<'a> {
     released: Option<Nanos>,
     key: Key,
     sums: Sums,
+    is_rehearsal: bool,
 }
 
 /// A column: its name, the type in Parquet's schema, and its values.
@@ -84,9 +85,10 @@ enum Values {
     Instant(fn(&Row<'_>) -> u64),
     Real(fn(&Row<'_>) -> Option<f64>),
     Time(fn(&Row<'_>) -> Option<u64>),
+    Flag(fn(&Row<'_>) -> bool),
 }
 
-const COLUMNS: [Column; 22] = [
+const COLUMNS: [Column; 23] = [
     Column { name: "run", values: Values::Text(|row| row.info.id.0.clone()) },
     Column { name: "run_started", values: Values::Instant(|row| row.info.started_unix.0) },
     Column { name: "host", values: Values::Text(|row| row.info.host.name.clone()) },
@@ -112,6 +114,7 @@ const COLUMNS: [Column; 22] = [
     Column { name: "p99_ns", values: Values::Time(|row| row.quantile(0.99)) },
     Column { name: "p99_9_ns", values: Values::Time(|row| row.quantile(0.999)) },
     Column { name: "max_ns", values: Values::Time(|row| row.max()) },
+    Column { name: "rehearsal", values: Values::Flag(|row| row.is_rehearsal) },
 ];
 
 impl Row<'_> {
@@ -183,6 +186,7 @@ fn schema() -> String {
         Values::Instant(_) => format!("required int64 {name} (TIMESTAMP(NANOS,true));"),
         Values::Real(_) => format!("optional double {name};"),
         Values::Time(_) => format!("optional int64 {name};"),
+        Values::Flag(_) => format!("required boolean {name};"),
     };
     format!("message intervals {{ {} }}", COLUMNS.iter().map(field).collect::<Vec<_>>().join(" "))
 }
@@ -192,6 +196,7 @@ fn rows(events: &[Event]) -> Result<Vec<Row<'_>>, IntervalsError> {
     let mut phases: BTreeMap<u32, (&PhaseInfo, Option<Nanos>)> = BTreeMap::new();
     let mut all: BTreeMap<Key, Sums> = BTreeMap::new();
     let mut run = None;
+    let mut is_rehearsal = false;
     let mut lengths: BTreeMap<(u32, Nanos, Stage), Nanos> = BTreeMap::new();
     for event in events {
         match event {
@@ -210,13 +215,16 @@ fn rows(events: &[Event]) -> Result<Vec<Row<'_>>, IntervalsError> {
                 let length = lengths.entry((interval.phase, interval.start, interval.stage)).or_default();
                 *length = (*length).max(interval.length);
             }
+            Event::Concluded(concluded) => {
+                is_rehearsal |= concluded.read::<PtsTerms>().is_some_and(|terms| terms.is_rehearsal());
+            }
             _ => {}
         }
     }
     fill(&mut all, &lengths);
     let row = |(key, sums): (Key, Sums)| {
         let (phase, released) = *phases.get(&key.phase)?;
-        Some(Row { info: run?, phase, released, key, sums })
+        Some(Row { info: run?, phase, released, key, sums, is_rehearsal })
     };
     Ok(all.into_iter().filter_map(row).collect())
 }
@@ -267,6 +275,10 @@ fn write<W: std::io::Write + Send>(
                 let (values, levels) = known(rows.iter().map(|row| of(row).map(whole)));
                 column.typed::<Int64Type>().write_batch(&values, Some(&levels), None)?;
             }
+            Values::Flag(of) => {
+                let values: Vec<bool> = rows.iter().map(of).collect();
+                column.typed::<BoolType>().write_batch(&values, None, None)?;
+            }
         }
         column.close()?;
     }
@@ -293,8 +305,8 @@ mod tests {
     use super::*;
     use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
     use ::parquet::record::RowAccessor as _;
-    use iolite_model::OpTotals;
     use iolite_model::PhaseRelease;
+    use iolite_model::{Concluded, OpTotals};
     use std::io::Write as _;
 
     use crate::synthetic;
@@ -355,6 +367,23 @@ mod tests {
         // Twenty operations have no 99th percentile, none have no mean.
         assert!(measured.get_long(place("p99_ns")).is_err());
         assert!(ramp.get_double(place("mean_ns")).is_err() && ramp.get_long(place("max_ns")).is_err());
+    }
+
+    #[test]
+    fn rows_of_a_rehearsal_are_marked() {
+        let of = |scale| {
+            let task = synthetic::read("reads", 4096, 8);
+            let events = vec![
+                Event::RunStarted(Box::new(synthetic::run())),
+                Event::Concluded(Box::new(Concluded::of(&crate::pts::tests::terms(scale)))),
+                Event::PhaseStarted(PhaseInfo { index: 3, task, started: Nanos(5) }),
+                interval(0, &[1_000; 10], Stage::Measured),
+            ];
+            let reader = read(&parquet(&[events]).unwrap());
+            let row = reader.get_row_iter(None).unwrap().next().unwrap().unwrap();
+            row.get_bool(COLUMNS.len() - 1).unwrap()
+        };
+        assert_eq!((of(0.01), of(1.0)), (true, false));
     }
 
     /// Half a second of 20 operations, one in which nothing ended, and another of 20: 40 operations in 1.5 s.

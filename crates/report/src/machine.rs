@@ -44,9 +44,9 @@ const NOTABLE: [&str; 27] = [
 
 /// The first lines of a report: what it is of, the storage, the host, and the program's own cost; one fact a line.
 pub(crate) fn header(run: &Run, what: impl Display, styler: Styler) -> String {
-    let title = styler.clean(format_args!("iolite {}: {what}", run.info.version));
+    let title = styler.item("", 2, format_args!("iolite {}: {what}", run.info.version));
     let (storage, host) = (&run.info.storage, &run.info.host);
-    let mut out = styler.paint(Emphasis::Strong, &title) + "\n";
+    let mut out = styler.paint(Emphasis::Strong, title.trim_end()) + "\n";
     if storage.filesystem == Filesystem::default() {
         out += &line(styler, "storage", "not visible from this host");
     } else {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use iolite_model::{Event, Interval, OpKind, Sink, Stage, View};
+use iolite_model::{Event, Interval, OpKind, PtsTerms, Sink, Stage, View};
 use iolite_stats::Histogram;
 
 use protobuf::{Buckets, Kind, Labels, Message, NativeBuckets};
@@ -59,6 +59,8 @@ struct Values {
     run: String,
     version: String,
     directory: String,
+    /// Scale of a rehearsal of `iolite pts`, whose figures are none of the specification.
+    rehearsal: Option<f64>,
     warnings: u64,
     phases: BTreeMap<u32, Phase>,
 }
@@ -137,6 +139,10 @@ impl Sink for Prometheus {
                 if let Some(phase) = values.phases.get_mut(&end.phase) {
                     phase.is_running = false;
                 }
+            }
+            Event::Concluded(concluded) => {
+                let terms = concluded.read::<PtsTerms>().filter(PtsTerms::is_rehearsal);
+                values.rehearsal = terms.map(|terms| terms.scale).or(values.rehearsal);
             }
             Event::Warning(_) => values.warnings += 1,
             _ => {}
@@ -275,18 +281,22 @@ impl Values {
         }
     }
 
+    /// The labels of the run.
+    fn labels(&self) -> Vec<(&'static str, String)> {
+        let labels = [("run", &self.run), ("version", &self.version), ("directory", &self.directory)];
+        let rehearsal = self.rehearsal.map(|scale| ("rehearsal", scale.to_string()));
+        labels.map(|(name, value)| (name, value.clone())).into_iter().chain(rehearsal).collect()
+    }
+
     fn text(&self) -> String {
         let mut out = String::new();
-        let [run, version, directory] = [&self.run, &self.version, &self.directory].map(|text| label(text));
         let head = |out: &mut String, name: &str, kind: &str, help: &str| {
             // Writing to a String cannot fail, here and below.
             let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
         };
         head(&mut out, "iolite_run_info", "gauge", "The current run.");
-        let _ = writeln!(
-            out,
-            "iolite_run_info{{run=\"{run}\",version=\"{version}\",directory=\"{directory}\"}} 1"
-        );
+        let labels = self.labels().into_iter().map(|(name, value)| format!("{name}=\"{}\"", label(&value)));
+        let _ = writeln!(out, "iolite_run_info{{{}}} 1", labels.collect::<Vec<_>>().join(","));
         head(&mut out, "iolite_warnings_total", "counter", "Warnings of the run.");
         let _ = writeln!(out, "iolite_warnings_total {}", self.warnings);
         head(&mut out, "iolite_phase_running", "gauge", "1 while a phase runs.");
@@ -321,9 +331,7 @@ impl Values {
     fn protobuf(&self) -> Vec<u8> {
         let mut out = Message::default();
         out.family("iolite_run_info", "The current run.", Kind::Gauge, |family| {
-            let labels = [("run", &self.run), ("version", &self.version), ("directory", &self.directory)];
-            let labels = labels.map(|(name, value)| (name, value.clone())).to_vec();
-            family.number(labels, Kind::Gauge, 1.0);
+            family.number(self.labels(), Kind::Gauge, 1.0);
         });
         out.family("iolite_warnings_total", "Warnings of the run.", Kind::Counter, |family| {
             family.number(Vec::new(), Kind::Counter, self.warnings as f64);
@@ -478,6 +486,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut view = Prometheus::serve(listener, Box::new(NullSink)).unwrap();
         view.event(&Event::RunStarted(Box::new(synthetic::run())));
+        assert!(!ask(view.address(), "GET /metrics HTTP/1.1\r\n\r\n").contains("rehearsal="));
+        let terms = iolite_model::Concluded::of(&crate::pts::tests::terms(0.01));
+        view.event(&Event::Concluded(Box::new(terms)));
         let task = synthetic::read("a \"quoted\"\nname", 8192, 1);
         view.event(&Event::PhaseStarted(synthetic::info(3, task)));
         let mut response = Histogram::new();
@@ -502,6 +513,7 @@ mod tests {
         let answer = ask(view.address(), "GET /metrics HTTP/1.1\r\n\r\n");
         for line in [
             "HTTP/1.1 200 OK".to_owned(),
+            ",rehearsal=\"0.01\"} 1\n".to_owned(),
             format!("iolite_operations_total{{{labels}}} 8\n"),
             format!("iolite_errors_total{{{labels}}} 2\n"),
             format!("iolite_response_seconds_bucket{{{labels},le=\"0.000001\"}} 2\n"),

@@ -6,7 +6,8 @@
 //! The document has `"format": "iolite-ratios/1"`; `rows` (list: `pattern`, `concurrency`, `rate` (requested operations per second, or null),
 //! `target`, `stamp`, `phases` (number), `iops`, `bytes_per_second`, each also with `_low` and `_high`, its 95 % interval; null where not
 //! known) and `ratios` (list: `across` (`patterns` or `targets`), `of` (the target, the pattern), `figure` (`iops` or `bytes_per_second`), `best`
-//! and `worst` (the pattern, the target), `best_value`, `worst_value`, `best_stamp`, `worst_stamp`, `ratio`).
+//! and `worst` (the pattern, the target), `best_value`, `worst_value`, `best_stamp`, `worst_stamp`, `ratio`), and
+//! `rehearsals` (list: runs that are rehearsals of `iolite pts`).
 
 use iolite_model::{Bandwidth, CacheStamp, Iops, OpKind, PerKind, Task};
 use iolite_results::Run;
@@ -14,7 +15,7 @@ use iolite_stats::{Direction, Estimate, PhaseResult, PhaseTotals, Point};
 use serde_json::{Value, json};
 
 use crate::extremes::best_and_worst;
-use crate::grid::aligned;
+use crate::grid::folded;
 use crate::styler::{Style, Styler};
 use crate::table::{NONE, percent, stamp};
 
@@ -228,8 +229,8 @@ pub fn text(runs: &[Run], style: Style) -> String {
         [row.pattern.clone(), row.target.clone(), phases, operations, half, throughput, stamp(row.stamp())]
             .map(|cell| styler.clean(cell))
     });
-    let lines = aligned(std::iter::once(head).chain(cells), 0, |column| (2..6).contains(&column));
-    let mut out: String = lines.into_iter().map(|line| line + "\n").collect();
+    let lines: Vec<Vec<String>> = std::iter::once(head).chain(cells).map(Vec::from).collect();
+    let mut out = folded(&lines, 0, 1, |column| (2..6).contains(&column), styler);
     if ratios.is_empty() {
         let need =
             "There are no ratios: they require two patterns on one target, or one pattern on two targets.";
@@ -238,7 +239,20 @@ pub fn text(runs: &[Run], style: Style) -> String {
     for ratio in &ratios {
         out += &("\n".to_owned() + &styler.item("", 2, ratio.describe()));
     }
+    let rehearsals = rehearsals(runs);
+    if !rehearsals.is_empty() {
+        let text = format!(
+            "Rehearsal: the figures of {} do not conform to the specification.",
+            rehearsals.join(", ")
+        );
+        out += &("\n".to_owned() + &styler.item("", 0, text));
+    }
     out
+}
+
+/// The rehearsals of SNIA's specification among the runs.
+fn rehearsals(runs: &[Run]) -> Vec<&str> {
+    runs.iter().filter(|run| run.rehearsal().is_some()).map(|run| run.info.id.0.as_str()).collect()
 }
 
 /// A ratio with three digits, or all before the point.
@@ -283,7 +297,12 @@ pub fn document(runs: &[Run]) -> Value {
         })
     };
     let ratios: Vec<Value> = ratios(&rows).iter().map(ratio).collect();
-    json!({ "format": FORMAT, "rows": rows.iter().map(row).collect::<Vec<_>>(), "ratios": ratios })
+    json!({
+        "format": FORMAT,
+        "rows": rows.iter().map(row).collect::<Vec<_>>(),
+        "ratios": ratios,
+        "rehearsals": rehearsals(runs),
+    })
 }
 
 #[cfg(test)]

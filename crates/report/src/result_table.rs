@@ -9,7 +9,7 @@ use iolite_results::Run;
 use serde_json::{Value, json};
 
 use crate::document::document;
-use crate::grid::aligned;
+use crate::grid::folded;
 use crate::run::phases_json;
 use crate::styler::{Emphasis, Style, Styler, filled};
 use crate::table::{NONE, nanos};
@@ -46,9 +46,9 @@ fn drawn(table: &ResultTable, styler: Styler) -> String {
             row.cells.iter().zip(&table.columns).map(|(cell, column)| styler.clean(shown(cell, column.unit)));
         std::iter::once(styler.clean(&row.label)).chain(cells).collect::<Vec<_>>()
     });
-    let lines = aligned(std::iter::once(head.collect()).chain(rows), 2, |column| column > 0);
+    let lines: Vec<Vec<String>> = std::iter::once(head.collect()).chain(rows).collect();
     let mut out = styler.paint(Emphasis::Strong, &styler.clean(&table.title)) + "\n";
-    out.extend(lines.into_iter().map(|line| line + "\n"));
+    out += &folded(&lines, 2, 1, |column| column > 0, styler);
     for finding in &table.findings {
         out += &styler.item("  - ", 4, finding);
     }

@@ -147,6 +147,7 @@ mod tests {
             verdict: None,
             tags: vec!["base".into()],
             notes: vec!["The old controller".into()],
+            is_rehearsal: false,
         }
     }
 

@@ -2,10 +2,11 @@
 //!
 //! The document has `"format": "iolite-runs/1"`; `runs` is a list, the latest first: `id`, `started_unix_ns`, `host`,
 //! `directory`, `command` (list), `phases` (number), `ending` (as in a run, kind `running` while it goes on), `verdict`
-//! (null, or `profile` and `fitness`), `tags`, `notes` (lists).
+//! (null, or `profile` and `fitness`), `rehearsal` (whether it is a rehearsal of `iolite pts`), `tags`, `notes` (lists).
 
 use iolite_model::{Ending, Fitness, Nanos};
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
 use crate::grid::aligned;
 use crate::json::state;
@@ -13,6 +14,9 @@ use crate::styler::{Style, Styler};
 
 /// Name and version of the document.
 const FORMAT: &str = "iolite-runs/1";
+
+/// Which column is the command.
+const COMMAND: usize = 2;
 
 const COLUMNS: [&str; 6] = ["run", "started (UTC)", "command", "phases", "result", "tags"];
 
@@ -61,14 +65,17 @@ pub struct RunLine {
     pub tags: Vec<String>,
     /// Its notes, in order.
     pub notes: Vec<String>,
+    /// Whether it is a rehearsal of SNIA's specification, whose figures are none of the specification.
+    pub is_rehearsal: bool,
 }
 
 impl RunLine {
     pub(crate) fn result(&self) -> String {
-        match (&self.verdict, &self.ending) {
+        let result = match (&self.verdict, &self.ending) {
             (Some((profile, fitness)), Some(Ending::Completed)) => format!("{fitness} for {profile}"),
             (_, ending) => Ending::state(ending.as_ref()).to_owned(),
-        }
+        };
+        if self.is_rehearsal { result + " (rehearsal)" } else { result }
     }
 
     pub(crate) fn started(&self) -> String {
@@ -81,38 +88,55 @@ impl RunLine {
     }
 }
 
-/// The list for a terminal; a note stands beneath its run.
+/// The list for a terminal: a line for each run with its notes beneath. A command that has no space in its line stands beneath, too.
 pub fn list(runs: &[RunLine], style: Style) -> String {
     let styler = Styler(style);
     let row = |run: &RunLine| {
-        let cells = [
-            run.id.clone(),
-            run.started(),
-            shortened(&run.called(), style.width.saturating_sub(80).max(24)),
-            run.phases.to_string(),
-            run.result(),
-            run.tags.join(", "),
-        ];
+        let (id, phases) = (run.id.clone(), run.phases.to_string());
+        let cells = [id, run.started(), run.called(), phases, run.result(), run.tags.join(", ")];
         cells.map(|cell| styler.clean(cell))
     };
-    let rows = std::iter::once(COLUMNS.map(str::to_owned)).chain(runs.iter().map(row));
+    let mut rows: Vec<[String; 6]> = runs.iter().map(row).collect();
+    let space = space(&rows, styler);
+    let beneath: Vec<String> = rows
+        .iter_mut()
+        .map(
+            |row| {
+                if row[COMMAND].width() > space { std::mem::take(&mut row[COMMAND]) } else { String::new() }
+            },
+        )
+        .collect();
+    // Where no command has space in the line, there is no column for it.
+    let is_shown = rows.iter().any(|row| !row[COMMAND].is_empty());
+    let shown = |row: [String; 6]| {
+        row.into_iter()
+            .enumerate()
+            .filter(|(column, _)| is_shown || *column != COMMAND)
+            .map(|(_, cell)| cell)
+            .collect()
+    };
+    let rows: Vec<Vec<String>> = std::iter::once(COLUMNS.map(str::to_owned)).chain(rows).map(shown).collect();
     let mut lines = aligned(rows, 2, |_| false).into_iter().map(|line| line + "\n");
     let mut out: String = lines.next().unwrap_or_default();
-    for (run, line) in runs.iter().zip(lines) {
+    for ((run, line), command) in runs.iter().zip(lines).zip(beneath) {
         out += &line;
-        for note in &run.notes {
-            out += &styler.item("      ", 6, note);
-        }
+        let notes = run.notes.iter().map(|note| styler.item("      ", 6, note));
+        let command = Some(command)
+            .filter(|command| !command.is_empty())
+            .map(|command| styler.item("      ", 8, command));
+        command.into_iter().chain(notes).for_each(|item| out += &item);
     }
     out
 }
 
-/// The first characters of a text that has no room.
-fn shortened(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    text.chars().take(room.saturating_sub(3)).collect::<String>() + "..."
+/// Columns that the other cells leave for the command.
+fn space(rows: &[[String; 6]], styler: Styler) -> usize {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].width());
+        cells.chain([COLUMNS[column].width()]).max().unwrap_or(0) + 2
+    };
+    let others = (0..COLUMNS.len()).filter(|column| *column != COMMAND).map(width).sum::<usize>();
+    styler.width().saturating_sub(others + 4)
 }
 
 /// The list as a document.
@@ -128,6 +152,7 @@ pub fn list_json(runs: &[RunLine]) -> Value {
             "phases": run.phases,
             "ending": state(run.ending.as_ref()),
             "verdict": verdict.map(|(profile, fitness)| json!({ "profile": profile, "fitness": fitness })),
+            "rehearsal": run.is_rehearsal,
             "tags": run.tags,
             "notes": run.notes,
         })
@@ -158,6 +183,7 @@ mod tests {
             verdict: Some(("oltp-flash".into(), Fitness::Marginal)),
             tags: vec!["before".into(), "nvme0".into()],
             notes: Vec::new(),
+            is_rehearsal: false,
         }
     }
 

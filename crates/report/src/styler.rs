@@ -7,6 +7,9 @@ use anstyle::AnsiColor;
 use iolite_model::Iops;
 use unicode_width::UnicodeWidthStr;
 
+/// Columns of running text at most: longer lines are hard to read. Tables may be wider.
+const TEXT: usize = 120;
+
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
@@ -14,7 +17,7 @@ pub struct Style {
     pub color: bool,
     /// Characters beyond ASCII; without, the text is pure ASCII.
     pub unicode: bool,
-    /// Columns to wrap at; less than 60 is taken as 60.
+    /// Columns of a terminal: tables that are wider are folded, and text is wrapped, at 120 at most. Less than 60 is taken as 60.
     pub width: usize,
 }
 
@@ -39,6 +42,11 @@ impl Styler {
     /// Columns that may be used.
     pub(crate) fn width(self) -> usize {
         self.0.width.max(60)
+    }
+
+    /// Columns of running text, and of what is drawn in a line.
+    pub(crate) fn text_width(self) -> usize {
+        self.width().min(TEXT)
     }
 
     /// The first text where Unicode is allowed, else the second.
@@ -79,7 +87,7 @@ impl Styler {
 
     /// Lines that fit beside an indentation. A word longer than the line stays whole: paths are there to be copied.
     fn wrap(self, text: &str, indent: usize) -> Vec<String> {
-        let room = self.width().saturating_sub(indent).max(20);
+        let room = self.text_width().saturating_sub(indent).max(20);
         let mut lines = vec![String::new()];
         for word in with_units(text) {
             let word = word.as_str();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use iolite_model::{
-    Bytes, Calibration, Concluded, Conclusion, DatabaseFacts, DatabaseUse, Ending, Event, Nanos, RunInfo,
-    Sink, Verdict, Warning,
+    Bytes, Calibration, Concluded, Conclusion, DatabaseFacts, DatabaseUse, Ending, Event, Nanos, PtsTerms,
+    RunInfo, Sink, Verdict, Warning,
 };
 use iolite_stats::{PhaseResult, PhaseTotals};
 
@@ -128,6 +128,11 @@ impl Run {
     /// What the procedure is about, for example the name of a job; empty where that was not recorded.
     pub fn subject(&self) -> String {
         self.asked().map(|asked| asked.subject).unwrap_or_default()
+    }
+
+    /// The scale of a rehearsal of SNIA's specification, whose figures are none of the specification; `None` of any other run.
+    pub fn rehearsal(&self) -> Option<f64> {
+        self.concluded::<PtsTerms>().last().filter(PtsTerms::is_rehearsal).map(|terms| terms.scale)
     }
 
     /// The last conclusion of a kind about a phase.

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use iolite_model::RunId;
+use iolite_model::{Conclusion, PtsTerms, RunId};
 use rusqlite::params;
 
 use crate::error::Error;
 use crate::read::collect;
 use crate::store::Store;
 
-/// What a list shows of a run besides its summary: what users have added to it, and its databases.
+/// What a list shows of a run besides its summary: what users have added to it, its databases, and what its figures are none of.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Marks {
     /// Its tags, in alphabetical order.
@@ -19,6 +19,8 @@ pub struct Marks {
     pub notes: Vec<String>,
     /// URLs of the databases that its phases measured.
     pub databases: Vec<String>,
+    /// Whether it is a rehearsal of SNIA's specification.
+    pub is_rehearsal: bool,
 }
 
 impl Store {
@@ -122,6 +124,12 @@ impl Store {
         }
         for (run, url) in collect(self, "SELECT DISTINCT run, url AS text FROM database_facts", [], pair)? {
             marks.entry(RunId(run)).or_default().databases.push(url);
+        }
+        // Of a damaged record nothing is known, which is no reason to list nothing.
+        let rehearsals = "SELECT DISTINCT run FROM conclusion
+                           WHERE kind = ?1 AND json_valid(json) AND json_extract(json, '$.scale') < 1";
+        for run in collect(self, rehearsals, [PtsTerms::KIND], |row| self.get::<String>(row, "run"))? {
+            marks.entry(RunId(run)).or_default().is_rehearsal = true;
         }
         Ok(marks)
     }

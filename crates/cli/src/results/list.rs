@@ -130,5 +130,6 @@ fn line(summary: RunSummary, marks: Marks) -> RunLine {
         verdict: summary.verdict,
         tags: marks.tags,
         notes: marks.notes,
+        is_rehearsal: marks.is_rehearsal,
     }
 }

@@ -174,3 +174,40 @@ fn the_patterns_as_a_file_are_the_test_that_the_command_runs() {
 fn suite_plain(arguments: &[&str]) -> String {
     String::from_utf8(Command::new(IOLITE).args(arguments).output().unwrap().stdout).unwrap()
 }
+
+/// A collection of access specifications without workers, in the form of those that are passed on.
+const COLLECTION: &str = "Version 2008.06.18 \r\n'ACCESS SPECIFICATIONS ====\r\n'Access specification name,default assignment\r\n\t\
+                          Log (of a database),NONE\r\n'size,% of size,% reads,% random,delay,burst,align,reply\r\n\t65536,100,0,0,0,1,0,0\r\n\
+                          'END access specifications\r\nVersion 2008.06.18 \r\n";
+
+#[test]
+fn a_specification_of_a_file_is_run_by_its_name() {
+    let place = TestDirectory::new();
+    let data = place.data();
+    let file = place.root.path().join("collection.icf");
+    let path = file.to_str().unwrap();
+    let spec = |name: &str| {
+        let asked = ["iometer", "spec", name, data.to_str().unwrap(), "--from", path];
+        suite(&place, &[&asked[..], &["--size", "8MiB", "--time", "50ms", "--json"]].concat())
+    };
+    // As Windows writes it, in each encoding.
+    let utf16 = |unit: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        "\u{feff}".encode_utf16().chain(COLLECTION.encode_utf16()).flat_map(unit).collect()
+    };
+    for content in [COLLECTION.as_bytes().to_vec(), utf16(u16::to_le_bytes), utf16(u16::to_be_bytes)] {
+        std::fs::write(&file, content).unwrap();
+        let document = json(&spec("log (of a database)"));
+        assert_eq!(document["points"][0]["name"], "Log (of a database)");
+        assert_eq!(document["terms"]["points"][0]["spec"]["lines"][0]["size"], 65_536);
+    }
+    let other = spec("Database");
+    assert_eq!(other.status.code(), Some(2));
+    assert!(
+        stderr(&other).contains("`Database` does not exist; the file has `Log (of a database)`"),
+        "{}",
+        stderr(&other)
+    );
+    let nobody = suite(&place, &["iometer", "run", path, data.to_str().unwrap()]);
+    assert!(stderr(&nobody).contains("spec NAME DIR --from FILE.icf"), "{}", stderr(&nobody));
+    assert_eq!(entries(&data), Vec::<String>::new());
+}

@@ -4,7 +4,9 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IcfError {
     /// It does not begin as these files do.
-    #[error("not an Iometer configuration file: the first line is not `Version` with a number")]
+    #[error(
+        "not an Iometer configuration file: it does not begin with `Version` and a number, or with the section `'TEST SETUP`"
+    )]
     NoVersion,
     /// It is too large.
     #[error("the file is larger than 16 MiB, the maximum for an Iometer configuration file")]
@@ -37,6 +39,12 @@ pub enum IcfError {
         /// The worker's name.
         worker: String,
         /// The specification's.
+        spec: String,
+    },
+    /// Two different specifications have one name, by which workers refer to them.
+    #[error("two access specifications are called `{spec}` and differ: give each a name of its own")]
+    Twice {
+        /// The name.
         spec: String,
     },
     /// The shares of a specification's lines are no whole.

@@ -43,6 +43,54 @@ impl<'a> Text<'a> {
     }
 }
 
+/// The headings of these files, in small letters: those with values for disk tests, and those of what does not concern them.
+const HEADINGS: [&str; 12] = [
+    "test description",
+    "run time",
+    "record results",
+    "test type",
+    "manager",
+    "manager network address",
+    "worker",
+    "worker type",
+    "assigned access specs",
+    "target",
+    "target type",
+    "target assignments",
+];
+
+/// How other headings of these files begin.
+const BEGINNINGS: [&str; 19] = [
+    "test setup",
+    "hours ",
+    "ramp up time",
+    "default disk workers to spawn",
+    "default network workers to spawn",
+    "worker cycling",
+    "disk cycling",
+    "target cycling",
+    "queue depth cycling",
+    "start ",
+    "results display",
+    "record last update results",
+    "update frequency",
+    "bar chart",
+    "access specification",
+    "size,% of size",
+    "manager list",
+    "manager id",
+    "default target settings",
+];
+
+/// How the headings of a target's settings begin.
+const SETTINGS: [&str; 2] = ["number of outstanding ios", "disk maximum size"];
+
+/// Headings with any number of values.
+const LISTS: [&str; 2] = ["size,% of size", "assigned access specs"];
+
+/// What follows the name of an access specification: the workers that it is assigned to by default.
+const ASSIGNMENTS: [&str; 5] = ["NONE", "ALL", "DISK", "NETWORK", "DEFAULT"];
+
 /// Reads the text of a configuration file.
 ///
 /// # Errors
@@ -51,16 +99,21 @@ pub fn parse(text: &str) -> Result<Configuration, IcfError> {
     if text.len() as u64 > MAX_BYTES {
         return Err(IcfError::TooLarge);
     }
-    let mut lines = text.lines().enumerate().map(|(index, text)| Text { line: index + 1, text });
-    let first = lines.next().map(|first| first.text.trim_start_matches('\u{feff}').trim());
-    let version = first.and_then(|first| first.strip_prefix("Version"));
-    if !version.is_some_and(|version| version.trim().starts_with(|c: char| c.is_ascii_digit())) {
+    let text = text.trim_start_matches('\u{feff}');
+    let lines = text.lines().enumerate().map(|(index, text)| Text { line: index + 1, text });
+    let mut lines = lines.skip_while(|line| line.text.trim().is_empty()).peekable();
+    let first = lines.peek().map(|first| first.text.trim()).unwrap_or_default();
+    let version = first
+        .strip_prefix("Version")
+        .is_some_and(|version| version.trim().starts_with(|c: char| c.is_ascii_digit()));
+    // Other programs that write these files leave the version out.
+    if !version && !heading(first).is_some_and(|heading| heading.starts_with("test setup")) {
         return Err(IcfError::NoVersion);
     }
     let mut reader = Reader::default();
-    for line in lines {
-        match line.text.trim_start().strip_prefix('\'') {
-            Some(heading) => reader.head(heading.trim().to_ascii_lowercase()),
+    for line in lines.skip(usize::from(version)) {
+        match heading(line.text) {
+            Some(heading) => reader.head(heading),
             // A description may be empty; any other empty line is nothing.
             None if line.text.trim().is_empty() => {}
             None => reader.value(line)?,
@@ -69,25 +122,57 @@ pub fn parse(text: &str) -> Result<Configuration, IcfError> {
     reader.finish()
 }
 
+/// The heading in a line, in small letters. An indented one is a heading only if it is one of these files: values are indented, and
+/// may begin with an apostrophe.
+fn heading(line: &str) -> Option<String> {
+    let heading = line.trim_start().strip_prefix('\'')?.trim().to_ascii_lowercase();
+    (line.starts_with('\'') || is_known(&heading)).then_some(heading)
+}
+
+fn is_known(heading: &str) -> bool {
+    let of = heading.strip_prefix("end ").unwrap_or(heading);
+    HEADINGS.contains(&of) || BEGINNINGS.iter().chain(&SETTINGS).any(|known| of.starts_with(known))
+}
+
+/// The name of an access specification, without its default assignment.
+fn spec_name(value: &str) -> &str {
+    let is_assignment = |text: &str| {
+        let text = text.trim();
+        ASSIGNMENTS.iter().any(|known| text.eq_ignore_ascii_case(known)) || text.parse::<u32>().is_ok()
+    };
+    let name = value.rsplit_once(',').filter(|(_, assignment)| is_assignment(assignment));
+    name.map_or(value, |(name, _)| name).trim()
+}
+
 /// What has been read so far.
 #[derive(Debug, Default)]
 struct Reader {
     heading: String,
+    /// Whether the heading has a value already.
+    has_value: bool,
     /// The last heading of a cycle, whose values are below another heading.
     cycling: String,
     configuration: Configuration,
 }
 
 impl Reader {
+    /// Takes a heading. Another line with an apostrophe is a comment where values of the last heading may still follow; the values
+    /// of other unknown headings are passed over.
     fn head(&mut self, heading: String) {
+        let is_list = LISTS.iter().any(|list| self.heading.starts_with(list));
+        if !is_known(&heading) && (is_list || !self.has_value) {
+            return;
+        }
         if heading.ends_with("cycling") {
             self.cycling.clone_from(&heading);
         }
         self.heading = heading;
+        self.has_value = false;
     }
 
     /// Takes a value below the last heading; headings that say nothing about disk tests are passed over.
     fn value(&mut self, text: Text<'_>) -> Result<(), IcfError> {
+        self.has_value = true;
         let setup = &mut self.configuration.setup;
         let value = text.text.trim();
         match self.heading.as_str() {
@@ -101,8 +186,8 @@ impl Reader {
                 setup.kind = kind.ok_or_else(unknown)?.1;
             }
             heading if heading.starts_with("access specification name") => {
-                let name = value.rsplit_once(',').map_or(value, |(name, _)| name);
-                self.configuration.specs.push(AccessSpec { name: name.to_owned(), lines: Vec::new() });
+                let name = spec_name(value).to_owned();
+                self.configuration.specs.push(AccessSpec { name, lines: Vec::new() });
             }
             heading if heading.starts_with("size,% of size") => return self.access_line(text),
             "manager id, manager name" => {
@@ -223,6 +308,12 @@ impl Reader {
             if idle > 0 {
                 spec.lines.clear();
             }
+        }
+        let specs = &configuration.specs;
+        let differs =
+            |spec: &&AccessSpec| specs.iter().any(|other| other.name == spec.name && other != *spec);
+        if let Some(spec) = specs.iter().find(differs) {
+            return Err(IcfError::Twice { spec: spec.name.clone() });
         }
         for worker in configuration.managers.iter().flat_map(|manager| &manager.workers) {
             for name in &worker.specs {

@@ -96,6 +96,70 @@ fn a_file_is_read_as_its_manual_describes_it() {
     assert_eq!(parse(&print(&read)).unwrap(), read);
 }
 
+/// A file in the form in which Iometer for Windows and programs that generate such files write it: line ends of Windows, blanks at the
+/// ends of lines, values indented by blanks, comments, a name that begins with an apostrophe, the same specification several times.
+fn generated(version: &str, fields: [&str; 2], values: [&str; 2]) -> String {
+    let text = format!(
+        "{version}'TEST SETUP ====\n'Test Description\n\t\n'Run Time\n'\thours      minutes    seconds\n'one minute is enough\n  \
+         0          1          0\n'Ramp Up Time (s)\n  10\n'Default Disk Workers to Spawn\n  NUMBER_OF_CPUS\n'Default Network Workers to Spawn\n  \
+         0\n'Record Results\n  ALL\n'Worker Cycling\n' start      step       step type\n  1          1          LINEAR\n'Disk Cycling\n' \
+         start      step       step type\n  1          1          LINEAR\n'Queue Depth Cycling\n' start      end        step       step type\n  \
+         1          32         2          EXPONENTIAL\n'Test Type\n  NORMAL\n'END test setup\n'RESULTS DISPLAY ====\n'Update \
+         Frequency,Update Type\n  0,WHOLE_TEST\n'Bar chart 1 statistic\n  Total I/Os per Second\n'Bar chart 5 statistic\n  % CPU \
+         Utilization (total)\n'END results display\n'ACCESS SPECIFICATIONS ====\n'Access specification name,default assignment\n  \
+         Idle,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n  0,100,0,0,0,1,0,0\n'Access specification name,default \
+         assignment\n  Idle,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n  0,100,0,0,0,1,0,0\n'Access specification \
+         name,default assignment\n\t'4k; 100% Read; 0% Random, NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n'the log\n  \
+         4096,60,100,0,0,1,4096,0\n'and the tables, by target\n  8192,40,67,100,0,1,0,0\n'END access specifications\n'MANAGER LIST \
+         ====\n'Manager ID, manager name\n  1,IOA-manager\n'Manager network address\n  127.0.0.1\n'Worker\n  1of4\n'Worker type\n  \
+         DISK\n'Default target settings for worker\n{}\n  {}\n{}\n  {}\n'End default target settings for worker\n'Assigned access \
+         specs\n  Idle\n'my favourite\n\t'4k; 100% Read; 0% Random\n'End assigned access specs\n'Target assignments\n'Target\n  0: \
+         \"XENSRC PVDISK 2.0\"\n'Target type\n  DISK\n'End target\n'End target assignments\n'End worker\n'End manager\n'END manager \
+         list\n{version}",
+        fields[0], values[0], fields[1], values[1]
+    );
+    text.replace('\n', " \r\n")
+}
+
+#[test]
+fn files_are_read_as_versions_1_1_0_and_2006_and_generators_write_them() {
+    const LOAD: &str = "'Number of outstanding IOs,test connection rate,transactions per connection";
+    const PLACE: &str = "'Disk maximum size,starting sector";
+    let older = generated("Version 2006.07.27 \n", [LOAD, PLACE], ["16,DISABLED,1", "65536,0"]);
+    let load = format!("{LOAD},use fixed seed,fixed seed value");
+    let place = format!("{PLACE},Data pattern");
+    let newer = generated("Version 1.1.0 \n", [&load, &place], ["16,DISABLED,1,DISABLED,0", "65536,0,0"]);
+    // Without the line of the version, with empty lines before it, and with the mark that Windows puts before Unicode.
+    let bare = generated("", [LOAD, PLACE], ["16,DISABLED,1", "65536,0"]);
+    let (later, marked) = (format!("\r\n\r\n{older}"), format!("\u{feff}{older}"));
+    for text in [&older, &newer, &bare, &later, &marked] {
+        let read = parse(text).unwrap();
+        assert_eq!((read.setup.run_time, read.setup.ramp), (Nanos(60_000_000_000), Nanos(10_000_000_000)));
+        assert_eq!(read.setup.kind, TestKind::Normal);
+        let worker = &read.managers[0].workers[0];
+        assert_eq!((&*worker.name, worker.depth, worker.size()), ("1of4", 16, Some(Bytes(32 << 20))));
+        assert_eq!(worker.specs, ["Idle", "'4k; 100% Read; 0% Random"]);
+        assert_eq!(worker.targets, ["0: \"XENSRC PVDISK 2.0\""]);
+        let points = read.points().unwrap();
+        let lines: Vec<(u64, u8)> =
+            points[1].spec.lines.iter().map(|line| (line.size.0, line.share)).collect();
+        // Comments between the lines take none of them away.
+        assert_eq!(lines, [(4096, 60), (8192, 40)]);
+        assert_eq!(parse(&print(&read)).unwrap(), read);
+    }
+}
+
+#[test]
+fn one_name_for_two_specifications_is_refused() {
+    let twice = EXAMPLE.replace(
+        "'END access",
+        "'Access specification name,default assignment\n\tDatabase, of sorts,NONE\n'size,% of size,% reads,% random,delay,burst,align,\
+         reply\n\t512,100,0,0,0,1,0,0\n'END access",
+    );
+    let error = parse(&twice).unwrap_err().to_string();
+    assert!(error.starts_with("two access specifications are called `Database, of sorts`"), "{error}");
+}
+
 #[test]
 fn what_can_not_be_run_is_refused_with_its_place() {
     let network = EXAMPLE.replacen("Worker type\n\tDISK", "Worker type\n\tNETWORK,TCP", 1);
@@ -193,7 +257,7 @@ fn cycles_end() {
 }
 
 fn name() -> impl Strategy<Value = String> {
-    "[A-Za-z0-9][A-Za-z0-9 ,;%]{0,20}[A-Za-z0-9]"
+    "['A-Za-z0-9][A-Za-z0-9 ,;%']{0,20}[A-Za-z0-9]"
 }
 
 prop_compose! {

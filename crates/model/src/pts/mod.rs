@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::RunId;
 use crate::units::{Bytes, Nanos};
 
-pub use phase::{PtsCell, PtsDemand, PtsPhase, PtsPoint, PtsSection, PtsStage, PtsStep};
+pub use phase::{PtsCell, PtsDemand, PtsPhase, PtsPoint, PtsPreWrite, PtsSection, PtsStage, PtsStep};
 pub use test::{PtsClass, PtsPurge, PtsTest, composite_sizes};
 
 /// Shortest time of a cell or step: ten intervals.
@@ -32,6 +32,12 @@ const RANDOM: Nanos = Nanos(6 * 3600 * Nanos::SECOND.0);
 
 /// Time of a response time histogram.
 const HISTOGRAM: Nanos = Nanos(600 * Nanos::SECOND.0);
+
+/// Times of writes of a test's access pattern: of a round of the preconditioning by them, before a round of measurements, and before a
+/// response time histogram.
+const PRECONDITIONING: Nanos = Nanos(1800 * Nanos::SECOND.0);
+const BEFORE_ROUND: Nanos = Nanos(300 * Nanos::SECOND.0);
+const BEFORE_HISTOGRAM: Nanos = Nanos(3600 * Nanos::SECOND.0);
 
 /// Fewest bursts with the same wait.
 const FEWEST_BURSTS: u64 = 2;
@@ -241,6 +247,37 @@ impl PtsTerms {
         }
     }
 
+    /// Time of a cell. A round of host idle recovery is a round of preconditioning, of which the last minute counts.
+    pub fn cell_length(&self, test: PtsTest) -> Nanos {
+        match test {
+            PtsTest::HostIdleRecovery => self.scaled_time(PRECONDITIONING).max(self.cell),
+            _ => self.cell,
+        }
+    }
+
+    /// Time of writes of a test's access pattern before it is measured.
+    pub fn pre_write_length(&self, pre_write: PtsPreWrite) -> Nanos {
+        match pre_write {
+            PtsPreWrite::Precondition(_) => self.scaled_time(PRECONDITIONING).max(self.cell),
+            PtsPreWrite::Round(_) => self.scaled_time(BEFORE_ROUND),
+            PtsPreWrite::Point(_) => self.scaled_time(BEFORE_HISTOGRAM),
+        }
+    }
+
+    /// Time of all writes of a section's access pattern before it is measured, at most.
+    pub fn pre_writing(&self, section: PtsSection) -> Nanos {
+        let rounds = if section.test.is_written_before() { self.max_rounds } else { 0 };
+        let by_demand = if section.test.is_by_demand() { self.max_rounds } else { 0 };
+        let points = if section.test.is_by_demand() { PtsPoint::ALL.len() as u32 } else { 0 };
+        let of = |count: u32, pre_write| self.pre_write_length(pre_write).0.saturating_mul(u64::from(count));
+        let each = [
+            of(rounds, PtsPreWrite::Precondition(1)),
+            of(by_demand, PtsPreWrite::Round(1)),
+            of(points, PtsPreWrite::Point(PtsPoint::Max)),
+        ];
+        Nanos(each.into_iter().fold(0, u64::saturating_add))
+    }
+
     /// Time without operations before a step; in a rehearsal in the same ratio to the length of a burst.
     pub fn wait(&self, stage: PtsStage) -> Nanos {
         match stage {
@@ -301,10 +338,11 @@ impl PtsTerms {
         let of = |&section: &PtsSection| {
             let rounds = match section.test {
                 PtsTest::WriteSaturation => self.saturation.0,
-                _ => (self.cells(section, 1).len() as u64)
-                    .saturating_mul(self.cell.0)
+                test => (self.cells(section, 1).len() as u64)
+                    .saturating_mul(self.cell_length(test).0)
                     .saturating_mul(u64::from(self.rounds(section))),
             };
+            let rounds = rounds.saturating_add(self.pre_writing(section).0);
             let stage = |&(stage, steps): &(PtsStage, u32)| {
                 self.length(stage).0.saturating_add(self.wait(stage).0).saturating_mul(u64::from(steps))
             };

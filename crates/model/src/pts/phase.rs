@@ -21,10 +21,23 @@ pub enum PtsPhase {
     Purge,
     /// Workload-independent preconditioning: sequential writes.
     Precondition,
+    /// Writes of the test's own access pattern, which bring the device into the state that it is measured in.
+    PreWrite(PtsPreWrite),
     /// A cell of a round.
     Cell(PtsCell),
     /// A step of a stage, which follows the rounds.
     Step(PtsStep),
+}
+
+/// When the access pattern of a test is written before it is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PtsPreWrite {
+    /// Workload-dependent preconditioning before the rounds, by number, from 1, until its rate is steady.
+    Precondition(u32),
+    /// Before a round, from 1.
+    Round(u32),
+    /// Before the response times at an operating point.
+    Point(PtsPoint),
 }
 
 /// A cell of a round.
@@ -136,6 +149,15 @@ impl PtsSection {
         match phase {
             PtsPhase::Purge => format!("{name}: purge"),
             PtsPhase::Precondition => format!("{name}: precondition"),
+            PtsPhase::PreWrite(PtsPreWrite::Precondition(number)) => {
+                format!("{name}: precondition by the same writes, {number}")
+            }
+            PtsPhase::PreWrite(PtsPreWrite::Round(round)) => {
+                format!("{name}, round {round}: writes before it")
+            }
+            PtsPhase::PreWrite(PtsPreWrite::Point(point)) => {
+                format!("{name}: writes before {}", point.name())
+            }
             PtsPhase::Cell(cell) => self.cell(&name, cell),
             PtsPhase::Step(PtsStep { stage: stage @ PtsStage::Histogram(_), .. }) => {
                 format!("{name}: {}", stage.name())

@@ -226,19 +226,13 @@ impl PtsTest {
 
     /// Whether the specification has workload-independent preconditioning before its rounds.
     pub const fn is_preconditioned(self) -> bool {
-        match self {
-            PtsTest::Iops
-            | PtsTest::Latency
-            | PtsTest::HostIdleRecovery
-            | PtsTest::Composite
-            | PtsTest::DemandVariation
-            | PtsTest::DemandIntensity => true,
-            PtsTest::Throughput
-            | PtsTest::WriteSaturation
-            | PtsTest::CrossStimulusRecovery
-            | PtsTest::ZoneIops
-            | PtsTest::ZoneThroughput => false,
-        }
+        matches!(self, PtsTest::Iops | PtsTest::Latency)
+    }
+
+    /// Whether its access pattern is written before its rounds until the rate is steady: workload-dependent preconditioning of tests
+    /// that read, too. The rounds of host idle recovery are such writes themselves.
+    pub const fn is_written_before(self) -> bool {
+        self.is_composite() || self.is_by_demand()
     }
 
     /// Whether its rounds go on until its tracked figure is steady.

@@ -57,8 +57,8 @@ fn the_grid_is_that_of_the_specification() {
     assert_eq!((cells(PtsTest::DemandVariation), cells(PtsTest::DemandIntensity)), (7 * 7, 7 * 7));
     assert_eq!((cells(PtsTest::ZoneIops), cells(PtsTest::ZoneThroughput)), (3 * 3, 2 * 2));
     assert_eq!((cells(PtsTest::Composite), cells(PtsTest::CrossStimulusRecovery)), (1, 0));
-    // Six tests are preconditioned.
-    assert_eq!((all.preconditioning(), all.saturated()), (Bytes(12 << 30), Bytes(4 << 30)));
+    // IOPS and latency are preconditioned sequentially.
+    assert_eq!((all.preconditioning(), all.saturated()), (Bytes(4 << 30), Bytes(4 << 30)));
 }
 
 /// Reads in percent, and sizes of operations in units of 512 bytes.
@@ -95,10 +95,13 @@ fn the_times_are_those_of_the_specification() {
     // 25 rounds of 56, 9 and 5 times 2 minutes, and a day.
     assert_eq!(minutes(&PtsTest::ALL[..4]), f64::from(25 * (56 + 9 + 10) + 24 * 60));
     assert_eq!(minutes(&[PtsTest::CrossStimulusRecovery]), f64::from((8 + 6 + 8) * 60));
-    // 25 rounds; half an hour of bursts of 5 s with waits of 1, 2, 3, 5 and 10 times that, and half an hour after each.
+    // 25 rounds of half an hour; half an hour of bursts of 5 s with waits of 1, 2, 3, 5 and 10 times that, and half an hour after each.
     let waits = f64::from(30 * (1 + 2 + 3 + 5 + 10));
-    assert_eq!(minutes(&[PtsTest::HostIdleRecovery]), 25.0 + 5.0 * (30.0 + 30.0) + waits);
-    assert_eq!(minutes(&[PtsTest::DemandIntensity]), f64::from(25 * 49 + 3 * 10));
+    assert_eq!(minutes(&[PtsTest::HostIdleRecovery]), 25.0 * 30.0 + 5.0 * (30.0 + 30.0) + waits);
+    // Half hours of writes until they are steady; rounds of 49 minutes after 5 minutes of writes; an hour of writes before each
+    // histogram.
+    assert_eq!(minutes(&[PtsTest::DemandIntensity]), f64::from(25 * 30 + 25 * (5 + 49) + 3 * (60 + 10)));
+    assert_eq!(minutes(&[PtsTest::Composite]), f64::from(25 * (30 + 1)));
     assert_eq!(minutes(&[PtsTest::ZoneIops, PtsTest::ZoneThroughput]), f64::from(3 * (9 + 4)));
 }
 
@@ -162,6 +165,10 @@ fn every_phase_has_a_name_of_its_own() {
     for section in terms.sections() {
         names.push(section.phase(PtsPhase::Purge));
         names.push(section.phase(PtsPhase::Precondition));
+        let points = PtsPoint::ALL.map(PtsPreWrite::Point).into_iter();
+        let numbered =
+            (1..=25).flat_map(|number| [PtsPreWrite::Precondition(number), PtsPreWrite::Round(number)]);
+        names.extend(points.chain(numbered).map(|pre_write| section.phase(PtsPhase::PreWrite(pre_write))));
         for round in 1..=25 {
             let cells = terms.cells(section, round).into_iter();
             names.extend(cells.map(|cell| section.phase(PtsPhase::Cell(cell))));

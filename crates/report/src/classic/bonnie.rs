@@ -6,6 +6,7 @@ use iolite_stats::{PhaseResult, Streamed};
 use serde_json::{Value, json};
 
 use super::parts::{KILO, Meaning, SPREAD, cpu, meanings, plus_minus, result, spread, stamp};
+use crate::grid::folded;
 use crate::styler::{Emphasis, Styler};
 
 /// Version of the CSV line.
@@ -121,16 +122,8 @@ pub(super) fn text(run: &Run, terms: &BonnieTerms, styler: Styler) -> String {
         terms.size, terms.chunk, terms.concurrency, terms.files
     );
     let mut out = styler.paint(Emphasis::Strong, &title) + "\n";
-    out += &format!(
-        "  {:<22}{:>12}{:>8}{:>8}{:>6}{:>11}  {}\n",
-        "",
-        "rate",
-        "unit",
-        styler.clean("±"),
-        "%CPU",
-        "latency",
-        "from"
-    );
+    let head = ["", "rate", "unit", "±", "%CPU", "latency", "from"];
+    let mut rows = vec![head.map(|head| styler.clean(head)).to_vec()];
     let mut short = false;
     for figures in BonniePhase::ALL.into_iter().filter_map(|phase| figures(run, phase)) {
         let unit = match figures.phase {
@@ -144,15 +137,11 @@ pub(super) fn text(run: &Run, terms: &BonnieTerms, styler: Styler) -> String {
             BonniePhase::Files(..) => String::new(),
             _ => stamp(figures.result),
         };
-        let line = format!(
-            "  {:<22}{rate:>12}{unit:>8}{:>8}{cpu:>6}{:>11}  {from}",
-            figures.phase.name(),
-            spread(figures.plus_minus()),
-            figures.latency()
-        );
-        out += (styler.clean(line)).trim_end();
-        out.push('\n');
+        let (name, spread) = (figures.phase.name().to_owned(), spread(figures.plus_minus()));
+        let cells = [name, rate, unit.to_owned(), spread, cpu, figures.latency(), from];
+        rows.push(cells.map(|cell| styler.clean(cell)).to_vec());
     }
+    out += &folded(&rows, 2, 1, |column| (1..6).contains(&column), styler);
     if short {
         out += &styler.item(
             "  ",

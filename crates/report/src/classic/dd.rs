@@ -6,6 +6,7 @@ use iolite_stats::{PhaseResult, Streamed};
 use serde_json::{Value, json};
 
 use super::parts::{Meaning, SPREAD, meanings, plus_minus, result, spread, stamp};
+use crate::grid::folded;
 use crate::styler::{Emphasis, Styler};
 
 const MEANINGS: [Meaning; 3] = [
@@ -35,16 +36,8 @@ fn kind(step: DdStep) -> OpKind {
 
 pub(super) fn text(run: &Run, terms: &DdTerms, styler: Styler) -> String {
     let mut out = styler.paint(Emphasis::Strong, &format!("dd, blocks of {}", terms.block)) + "\n";
-    out += &format!(
-        "  {:<22}{:>10}{:>14}{:>8}{:>14}{:>11}  {}\n",
-        "",
-        "size",
-        "dd's rate",
-        styler.clean("±"),
-        "with sync",
-        "longest",
-        "from"
-    );
+    let head = ["", "size", "dd's rate", "±", "with sync", "longest", "from"];
+    let mut rows = vec![head.map(|head| styler.clean(head)).to_vec()];
     for step in DdStep::ALL {
         let Some((phase, streamed)) = streamed(run, step) else { continue };
         let rate = |rate: f64| format!("{}/s", Bytes(rate as u64));
@@ -53,18 +46,18 @@ pub(super) fn text(run: &Run, terms: &DdTerms, styler: Styler) -> String {
             .filter_map(|kind| phase.summary(kind).and_then(|summary| summary.max))
             .max()
             .unwrap_or(Nanos(0));
-        let line = format!(
-            "  {:<22}{:>10}{:>14}{:>8}{:>14}{:>11}  {}",
-            step.name(),
+        let cells = [
+            step.name().to_owned(),
             Bytes(streamed.bytes).to_string(),
             rate(streamed.rate()),
             spread(plus_minus(phase, kind(step))),
             rate(streamed.durable_rate()),
             longest.to_string(),
-            stamp(phase)
-        );
-        out += &(styler.clean(line) + "\n");
+            stamp(phase),
+        ];
+        rows.push(cells.map(|cell| styler.clean(cell)).to_vec());
     }
+    out += &folded(&rows, 2, 1, |column| (1..6).contains(&column), styler);
     out += &styler.item("  ", 2, SPREAD);
     out + &meanings(&MEANINGS, styler)
 }

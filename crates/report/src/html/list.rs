@@ -146,6 +146,7 @@ mod tests {
             },
             tags: if number == 1 { vec!["base".into()] } else { Vec::new() },
             notes: vec![format!("note {number}")],
+            is_rehearsal: false,
         }
     }
 

@@ -8,7 +8,7 @@ mod list;
 mod tables;
 mod values;
 
-use iolite_model::{Fitness, PtsTerms, Verdict};
+use iolite_model::{Fitness, Verdict};
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 use maud::{Markup, html};
@@ -19,8 +19,8 @@ pub use comparison::compared;
 pub use frame::{Frame, framed};
 pub use list::{ListFilter, listed};
 
-/// Characters of a line of the command's output.
-const WIDTH: usize = 110;
+/// Characters of a line of the command's output: as in a pipe, tables have all their columns.
+const WIDTH: usize = 200;
 
 /// Runs of any command as a page: verdicts, what was measured on what, charts with all runs overlaid, what the commands printed,
 /// settings, command lines.
@@ -30,8 +30,11 @@ pub fn page(runs: &[Run]) -> String {
 
 /// The heading of a page about runs.
 pub fn title(runs: &[Run]) -> String {
-    let ids: Vec<&str> = runs.iter().map(|run| run.info.id.0.as_str()).collect();
-    format!("iolite report: {}", escaped(ids.join(", ")))
+    let named = |run: &Run| {
+        let mark = if run.rehearsal().is_some() { " (rehearsal)" } else { "" };
+        format!("{}{mark}", run.info.id.0)
+    };
+    format!("iolite report: {}", escaped(runs.iter().map(named).collect::<Vec<_>>().join(", ")))
 }
 
 /// The page about runs without its frame.
@@ -93,11 +96,10 @@ fn verdict(run: &Run) -> Markup {
 
 /// Says of a rehearsal of SNIA's specification that it is one.
 fn rehearsal(run: &Run) -> Markup {
-    let terms = run.concluded::<PtsTerms>().last().filter(PtsTerms::is_rehearsal);
     html! {
-        @if let Some(terms) = terms {
+        @if let Some(scale) = run.rehearsal() {
             p { strong.marginal {
-                "Rehearsal at scale " (terms.scale) ": these figures do not conform to the specification."
+                "Rehearsal at scale " (scale) ": these figures do not conform to the specification."
             } }
         }
     }

@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 
 use self::figures::Figures;
 use crate::document::document;
+use crate::grid::folded;
 use crate::run::phases_json;
 use crate::styler::{self, Emphasis, Style, Styler, filled};
 use crate::table::{self, NONE};
@@ -39,14 +40,8 @@ pub const JSON_FORMAT: &str = "iolite-iometer/1";
 /// Bytes of a decimal megabyte.
 const MEGA: f64 = 1e6;
 
-/// Width of the names of specifications.
-const NAME: usize = 30;
-
-/// The same where there is space for those of all standard specifications.
-const LONG_NAME: usize = 38;
-
-/// Width of workers, targets and outstanding operations.
-const LOAD: usize = 9;
+/// Characters of the name of a specification at most: those of all standard specifications fit.
+const NAME: usize = 38;
 
 /// Why there is no verdict.
 const NO_VERDICT: &str = "no verdict: Iometer's access specifications have no limits to compare with; `iolite check` judges the \
@@ -71,39 +66,41 @@ pub(crate) fn text(run: &Run, terms: &IometerTerms, style: Style) -> String {
 }
 
 fn table(figures: &[Figures<'_>], styler: Styler) -> String {
-    let spread = styler.clean("±");
-    let loads = figures.iter().map(|it| load(it.point).len() + 1);
-    let wide = loads.max().unwrap_or_default().max(LOAD);
-    let mut out = format!(
-        "{:>3}  {:<NAME$}{:>wide$}{:>10}{spread:>8}{:>10}{:>9}{:>9}{:>9}{:>6}  cache\n",
-        "", "access specification", "load", "IO/s", "MB/s", "average", "p99", "longest", "%CPU"
-    );
-    for it in figures {
-        let name = styler.clean(&it.point.spec.name);
-        // A long name has a line of its own.
-        let (above, name) =
-            if name.chars().count() < NAME { (None, name) } else { (Some(name), String::new()) };
-        if let Some(above) = above {
-            out += &format!("{:>3}  {above}\n", it.number);
-        }
-        let number = if name.is_empty() { String::new() } else { it.number.to_string() };
-        let line = format!(
-            "{number:>3}  {name:<NAME$}{:>wide$}{:>10}{:>8}{:>10.2}{:>9}{:>9}{:>9}{:>6.0}  {}",
+    let head = [
+        "     access specification",
+        "load",
+        "IO/s",
+        "±",
+        "MB/s",
+        "average",
+        "p99",
+        "longest",
+        "%CPU",
+        "cache",
+    ];
+    let mut rows = vec![head.map(|head| styler.clean(head)).to_vec()];
+    rows.extend(figures.iter().map(|it| {
+        let cells = [
+            numbered(it),
             load(it.point),
             Iops(it.rates[0]).to_string(),
             table::percent(it.rate.relative_half_width()),
-            it.bytes_per_second[0] / MEGA,
+            format!("{:.2}", it.bytes_per_second[0] / MEGA),
             Nanos(it.means[0] as u64).to_string(),
             it.p99().map_or_else(|| NONE.to_owned(), |p99| p99.to_string()),
             it.longest[0].to_string(),
-            it.cpu.iter().sum::<f64>(),
+            format!("{:.0}", it.cpu.iter().sum::<f64>()),
             table::stamp(it.stamp),
-        );
-        out += &(styler.clean(line) + "\n");
-        if it.errors[0] > 0 {
-            let text = styler.clean(styler::errors(it.errors[0]));
-            out += &format!("     {}\n", styler.paint(Emphasis::Bad, &text));
-        }
+        ];
+        cells.map(|cell| styler.clean(cell)).to_vec()
+    }));
+    let mut out = folded(&rows, 0, 1, |column| (1..9).contains(&column), styler);
+    for it in figures.iter().filter(|it| it.errors[0] > 0) {
+        let text = format!("{}: {}", it.number, styler::errors(it.errors[0]));
+        out += &(styler.paint(Emphasis::Bad, styler.item("", 0, text).trim_end()) + "\n");
+    }
+    for it in figures.iter().filter(|it| it.point.spec.name.chars().count() > NAME) {
+        out += &styler.item("", 4, format!("{}: {}", it.number, it.point.spec.name));
     }
     let of = if figures.iter().any(|it| it.point.targets > 1) {
         "workers x targets x outstanding operations at each"
@@ -114,6 +111,15 @@ fn table(figures: &[Figures<'_>], styler: Styler) -> String {
         "load: {of}; ±: 95 % interval of the rate, within this run; MB/s: decimal; times: response; -: too few operations"
     );
     out + &styler.item("", 0, text)
+}
+
+/// Number and name of a point; of a name that is too long for a table its beginning.
+fn numbered(it: &Figures<'_>) -> String {
+    let name = &it.point.spec.name;
+    if name.chars().count() <= NAME {
+        return format!("{:>3}  {name}", it.number);
+    }
+    format!("{:>3}  {}...", it.number, name.chars().take(NAME - 3).collect::<String>())
 }
 
 /// Workers, targets if there are several, and outstanding operations.
@@ -165,23 +171,20 @@ fn side_by_side(
         [&comparison.directory, &run.info.storage.directory].map(|path| path.display().to_string());
     let mut out =
         styler.item("", 0, format!("A: {first} (run {}), B: {second}, measured after A", comparison.run.0));
-    out += &format!(
-        "{:>3}  {:<LONG_NAME$}{:>10}{:>10}{:>9}{:>11}{:>10}\n",
-        "", "access specification", "A: IO/s", "B: IO/s", "B / A", "A: MB/s", "B: MB/s"
-    );
-    for (it, [rate, bytes]) in &pairs {
-        let name = &it.point.spec.name;
-        let ratio = if *rate > 0.0 { format!("{:.2}", it.rates[0] / rate) } else { NONE.to_owned() };
-        let line = format!(
-            "{:>3}  {name:<LONG_NAME$}{:>10}{:>10}{ratio:>9}{:>11.2}{:>10.2}",
-            it.number,
+    let head = ["     access specification", "A: IO/s", "B: IO/s", "B / A", "A: MB/s", "B: MB/s"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(pairs.iter().map(|(it, [rate, bytes])| {
+        let cells = [
+            numbered(it),
             Iops(*rate).to_string(),
             Iops(it.rates[0]).to_string(),
-            bytes / MEGA,
-            it.bytes_per_second[0] / MEGA,
-        );
-        out += &(styler.clean(line) + "\n");
-    }
+            if *rate > 0.0 { format!("{:.2}", it.rates[0] / rate) } else { NONE.to_owned() },
+            format!("{:.2}", bytes / MEGA),
+            format!("{:.2}", it.bytes_per_second[0] / MEGA),
+        ];
+        cells.map(|cell| styler.clean(cell)).to_vec()
+    }));
+    out += &folded(&rows, 0, 1, |column| column > 0, styler);
     out += &compared(terms, &pairs, styler);
     let of = |index: usize| {
         crate::extremes::best_by_worst(
@@ -194,8 +197,10 @@ fn side_by_side(
     if let (Some([operations, bytes]), Some(other_operations), Some(other_bytes)) =
         (figures::ratios(figures), of(0), of(1))
     {
-        out += &format!("best / worst: A: {other_operations:.1} (IO/s), {other_bytes:.1} (MB/s); ");
-        out += &format!("B: {operations:.1} (IO/s), {bytes:.1} (MB/s)\n");
+        let text = format!(
+            "best / worst: A: {other_operations:.1} (IO/s), {other_bytes:.1} (MB/s); B: {operations:.1} (IO/s), {bytes:.1} (MB/s)"
+        );
+        out += &styler.item("", 0, text);
     }
     out
 }

@@ -59,7 +59,7 @@ fn style() -> Style {
 
 /// The output without the description of the machine.
 fn body(text: &str) -> String {
-    let from = text.find("     access specification").unwrap();
+    let from = text.find("access specification").unwrap();
     text[from..].to_owned()
 }
 

@@ -119,7 +119,7 @@ pub fn chart(runs: &[Run], kind: PlotKind) -> Result<Chart, PlotError> {
             PlotKind::PtsRelief => relief::described(drawn.about, &drawn.panels),
             _ => format!("{}, {} series.", drawn.about, drawn.series.len()),
         };
-        return Ok(drawn.chart(description));
+        return Ok(drawn.chart(description, runs));
     }
     let mut sources: Vec<Source<'_>> = runs.iter().flat_map(of_run).collect();
     if sources.is_empty() {
@@ -143,7 +143,7 @@ pub fn chart(runs: &[Run], kind: PlotKind) -> Result<Chart, PlotError> {
         PlotKind::Surface | PlotKind::Relief => relief::described(drawn.about, &drawn.panels),
         _ => described(drawn.about, &sources),
     };
-    Ok(drawn.chart(description))
+    Ok(drawn.chart(description, runs))
 }
 
 /// What a run recorded besides its operations; `None` of the kinds that draw operations.

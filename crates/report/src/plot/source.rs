@@ -41,15 +41,28 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// The chart, with the sentence that stands for it.
-    pub(super) fn chart(self, description: String) -> Chart {
+    /// The chart of runs, with the sentence that stands for it.
+    pub(super) fn chart(self, description: String, runs: &[Run]) -> Chart {
         Chart {
             title: self.title.to_owned(),
             description,
             series: self.series,
             panels: self.panels,
-            note: self.note,
+            note: marked(runs, self.note),
         }
+    }
+}
+
+/// Marks what is no figure of the specification, before what else is noted on a chart.
+fn marked(runs: &[Run], note: Option<String>) -> Option<String> {
+    let rehearsals = runs.iter().filter(|run| run.rehearsal().is_some());
+    let names: Vec<&str> = rehearsals.map(|run| run.info.id.0.as_str()).collect();
+    let rehearsal = (!names.is_empty()).then(|| {
+        format!("Rehearsal: the figures of {} do not conform to the specification.", names.join(", "))
+    });
+    match (rehearsal, note) {
+        (Some(rehearsal), Some(note)) => Some(format!("{rehearsal} {note}")),
+        (one, other) => one.or(other),
     }
 }
 

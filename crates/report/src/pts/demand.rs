@@ -7,11 +7,9 @@ use iolite_stats::Histogram;
 use serde_json::{Value, json};
 
 use super::window::{counted, percent};
+use crate::grid::folded;
 use crate::styler::Styler;
 use crate::table::{self, NONE};
-
-/// Columns of a figure.
-const CELL: usize = 10;
 
 /// The percentiles of an operating point.
 const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.999", 0.99999)];
@@ -37,47 +35,43 @@ fn grid(
     cell: &dyn Fn(&PtsDemandFigures) -> String,
     styler: Styler,
 ) -> String {
-    let heads: String = terms.demand.iter().map(|depth| format!("{depth:>CELL$}")).collect();
-    let mut out = format!("  {:>14}{heads}\n", "threads/depth");
-    for &threads in &terms.demand {
+    let heads = terms.demand.iter().map(u32::to_string);
+    let mut rows = vec![std::iter::once("threads/depth".to_owned()).chain(heads).collect::<Vec<_>>()];
+    rows.extend(terms.demand.iter().map(|&threads| {
         let of = |&depth: &u32| {
             let found = figures.iter().find(|found| found.demand == PtsDemand { threads, depth });
-            format!("{:>CELL$}", found.map_or_else(|| NONE.to_owned(), cell))
+            styler.clean(found.map_or_else(|| NONE.to_owned(), cell))
         };
-        let line = format!("  {threads:>14}{}", terms.demand.iter().map(of).collect::<String>());
-        out += &(styler.clean(line) + "\n");
-    }
-    out
+        std::iter::once(threads.to_string()).chain(terms.demand.iter().map(of)).collect()
+    }));
+    folded(&rows, 2, 1, |_| true, styler)
 }
 
 /// The operating points with their percentiles.
 fn points(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
-    let heads: String = PERCENTILES.iter().map(|(name, _)| format!("{name:>CELL$}")).collect();
-    let mut out = format!("  {:>14}{:>10}{:>CELL$}{heads}{:>CELL$}\n", "", "demand", "IOPS", "max");
-    for found in PtsPoint::ALL.into_iter().filter_map(|point| Point::of(progress, section, point)) {
-        let percentiles: String = PERCENTILES
-            .iter()
-            .map(|(_, share)| {
+    let names = PERCENTILES.iter().map(|(name, _)| *name);
+    let head = ["", "demand", "IOPS"].into_iter().chain(names).chain(["max"]).map(str::to_owned);
+    let mut rows = vec![head.collect::<Vec<_>>()];
+    rows.extend(PtsPoint::ALL.into_iter().filter_map(|point| Point::of(progress, section, point)).map(
+        |found| {
+            let percentiles = PERCENTILES.iter().map(|(_, share)| {
                 quantile(&found.responses, *share).map_or_else(|| NONE.to_owned(), |at| at.to_string())
-            })
-            .map(|text| format!("{text:>CELL$}"))
-            .collect();
-        let PtsDemand { threads, depth } = found.demand;
-        let line = format!(
-            "  {:>14}{:>10}{:>CELL$}{percentiles}{:>CELL$}",
-            found.point.name(),
-            format!("{threads}x{depth}"),
-            Iops(found.rate).to_string(),
-            found.responses.max().to_string()
-        );
-        out += &(styler.clean(line) + "\n");
-    }
+            });
+            let PtsDemand { threads, depth } = found.demand;
+            let point =
+                [found.point.name().to_owned(), format!("{threads}x{depth}"), Iops(found.rate).to_string()];
+            let cells = point.into_iter().chain(percentiles).chain([found.responses.max().to_string()]);
+            cells.map(|cell| styler.clean(cell)).collect()
+        },
+    ));
+    let mut out = folded(&rows, 2, 1, |_| true, styler);
     let time = progress.terms().length(PtsStage::Histogram(PtsPoint::Max));
     let legend = format!(
-        "response times over {time} at each operating point (threads x queue depth); max IOPS: the highest rate with a mean of \
-         at most {MAX_POINT_RESPONSE}"
+        "response times over {time} at each operating point (threads x queue depth); max IOPS: the highest rate with a mean \
+         below {MAX_POINT_RESPONSE}"
     );
-    out + &styler.item("  ", 2, legend)
+    out += &styler.item("  ", 2, legend);
+    out
 }
 
 /// An operating point as measured.

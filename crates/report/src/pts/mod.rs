@@ -12,7 +12,7 @@
 //! | `resumed_from` | null, or the run that this one continues: `run`, `phases` (number of its phases in this run), `idle` (ns between both) |
 //! | `terms` | what was asked for; sizes in bytes, times in nanoseconds |
 //! | `write_cache` | null, or the drive's write cache: `device`, `by` (what was switched), `before` and `during` (whether it was on) |
-//! | `sections` | list: `name`, `unit`, `rounds` (the tracked figure of each; of tests by zone, of each zone), `purged`, `paused` (whether a recovery test was continued in the middle by another run), `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`), `cells` (list, means over the window: `read_percent`, `block_bytes` (of the composite workload the largest), `threads` and `depth` (null where they are not varied), `value`, `interval` over the window's rounds, `mean_response_ns`, `max_response_ns`, `bytes_per_second`, `cache` of each round), `stages`, `operating_points`, `zones` |
+//! | `sections` | list: `name`, `unit`, `preconditioning` (`rounds`: rates of the first minutes of writes of the test's access pattern, and whether they are `steady`; null without), `rounds` (the tracked figure of each; of tests by zone, of each zone), `purged`, `paused` (whether a recovery test was continued in the middle by another run), `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`), `cells` (list, means over the window: `read_percent`, `block_bytes` (of the composite workload the largest), `threads` and `depth` (null where they are not varied), `value`, `interval` over the window's rounds, `mean_response_ns`, `max_response_ns`, `bytes_per_second`, `cache` of each round), `stages`, `operating_points`, `zones` |
 //! | `sections[].stages` | list, of recovery tests: `name`, `steps` (number), `value`, `interval` over the steps, `first`, `last`, `ratio` (to the writes before), `wait_ns` and `idle_ns` (asked for and measured), `mean_response_ns`, `max_response_ns` |
 //! | `sections[].operating_points` | list, of tests that vary the demand: `name`, `threads`, `depth`, `operations_per_second`, `p50_ns`, `p99_ns`, `p999_ns`, `p99999_ns`, `max_ns`; a percentile is null where less than one operation is beyond it |
 //! | `sections[].zones` | list, of tests by zone: `zone`, `name`, `offset_bytes`, `length_bytes`, `cells` (`read_percent`, `block_bytes`, `value`) |
@@ -21,11 +21,13 @@
 mod demand;
 mod stages;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod window;
 mod zones;
 
-use iolite_model::{Bytes, Iops, Nanos, PtsPurge, PtsResumed, PtsSection, PtsTerms, PtsTest, PtsWriteCache};
+use iolite_model::{
+    Bytes, Iops, Nanos, PtsPreWrite, PtsPurge, PtsResumed, PtsSection, PtsTerms, PtsTest, PtsWriteCache,
+};
 use iolite_results::{MAX_RANGE, MAX_RISE, PtsProgress, PtsRounds, PtsWindow, Run};
 use serde_json::{Value, json};
 
@@ -113,6 +115,7 @@ fn text_of(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> S
     if test == PtsTest::CrossStimulusRecovery {
         return out + &stages::text(progress, section, styler);
     }
+    out += &preconditioning(progress, section, styler);
     if rounds.values.is_empty() {
         return out + "  no complete round\n";
     }
@@ -163,6 +166,21 @@ fn convergence(section: PtsSection, rounds: &PtsRounds, styler: Styler) -> Strin
     rounds.values.iter().enumerate().step_by(stride).map(line).collect()
 }
 
+/// What the workload-dependent preconditioning came to; empty of tests without.
+fn preconditioning(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
+    let writes = progress.pre_writes(section);
+    if writes.values.is_empty() {
+        return String::new();
+    }
+    let text = format!(
+        "preconditioned by {} times {} of the same writes",
+        writes.values.len(),
+        progress.terms().pre_write_length(PtsPreWrite::Precondition(1))
+    );
+    let line = styler.item("  ", 2, text);
+    line + &writes.window.map_or_else(String::new, |window| verification(progress.terms(), window, styler))
+}
+
 /// The window and the two criteria.
 fn verification(terms: &PtsTerms, window: PtsWindow, styler: Styler) -> String {
     let first = (window.last + 1).saturating_sub(terms.window.max(2));
@@ -202,7 +220,7 @@ pub(crate) fn json(run: &Run, terms: &PtsTerms) -> Value {
 }
 
 fn json_of(progress: &PtsProgress<'_>, section: PtsSection) -> Value {
-    let (terms, rounds) = (progress.terms(), progress.rounds(section));
+    let (terms, rounds, writes) = (progress.terms(), progress.rounds(section), progress.pre_writes(section));
     let window = rounds.window.map(|window| {
         json!({
             "first": (window.last + 1).saturating_sub(terms.window.max(2)),
@@ -238,6 +256,10 @@ fn json_of(progress: &PtsProgress<'_>, section: PtsSection) -> Value {
         "unit": unit,
         "purged": progress.is_purged(section),
         "paused": progress.paused().contains(&section),
+        "preconditioning": {
+            "rounds": writes.values,
+            "steady": writes.window.map(|window| window.steady),
+        },
         "rounds": rounds.values,
         "window": window,
         "cells": cells.collect::<Vec<_>>(),

@@ -5,14 +5,10 @@ use iolite_results::{PtsProgress, PtsStageFigures};
 use serde_json::{Value, json};
 
 use super::window::{percent, short};
+use crate::grid::folded;
 use crate::json as shared;
 use crate::styler::{Emphasis, Styler};
 use crate::table::NONE;
-
-/// Columns of the name of a stage, of a figure, and of its interval.
-const NAME: usize = 31;
-const CELL: usize = 9;
-const INTERVAL: usize = 6;
 
 /// A stage with what it is compared with.
 struct Compared {
@@ -50,31 +46,28 @@ pub(super) fn text(progress: &PtsProgress<'_>, section: PtsSection, styler: Styl
     }
     // The course of a stage, or the waits in it.
     let courses = section.test == PtsTest::CrossStimulusRecovery;
-    let own = |first: String, last: String, idle: String| {
-        if courses { format!("{first:>CELL$}{last:>CELL$}") } else { format!("{idle:>CELL$}") }
-    };
+    let own =
+        |first: String, last: String, idle: String| if courses { vec![first, last] } else { vec![idle] };
     let heads = own("first".into(), "last".into(), "idle".into());
-    let mut out = format!(
-        "  {:<NAME$}{:>6}{:>CELL$}{:INTERVAL$}{:>7}{:>CELL$}{:>CELL$}{heads}\n",
-        "", "steps", "mean", "", "ratio", "response", "longest"
-    );
+    let common = ["", "steps", "mean", "", "ratio", "response", "longest"].map(str::to_owned);
+    let mut rows: Vec<Vec<String>> = vec![common.into_iter().chain(heads).collect()];
     for Compared { stage, figures, ratio } in &stages {
         let value = |value: f64| short(section.test, value);
         let interval = figures.interval.as_ref().map(|interval| percent(interval.relative_half_width()));
         let idle = figures.idle.map_or_else(String::new, |idle| idle.to_string());
-        let line = format!(
-            "  {:<NAME$}{:>6}{:>CELL$}{:INTERVAL$}{:>7}{:>CELL$}{:>CELL$}{}",
+        let common = [
             stage.name(),
-            figures.steps,
+            figures.steps.to_string(),
             value(figures.mean),
             interval.unwrap_or_default(),
             ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.2}")),
             Nanos(figures.response as u64).to_string(),
             figures.max.to_string(),
-            own(value(figures.ends.0), value(figures.ends.1), idle)
-        );
-        out += &(styler.clean(line.trim_end()) + "\n");
+        ];
+        let own = own(value(figures.ends.0), value(figures.ends.1), idle);
+        rows.push(common.into_iter().chain(own).map(|cell| styler.clean(cell)).collect());
     }
+    let mut out = folded(&rows, 2, 1, |column| !matches!(column, 0 | 3), styler);
     if progress.paused().contains(&section) {
         let text = "PAUSED: continued by another run in the middle; the device could recover meanwhile: these figures do not conform to \
                     the specification";

@@ -8,7 +8,7 @@ use super::*;
 use crate::plot::{PlotKind, chart};
 use crate::synthetic;
 
-fn terms(scale: f64) -> PtsTerms {
+pub(crate) fn terms(scale: f64) -> PtsTerms {
     PtsTerms {
         target: "/dev/nvme0n1".into(),
         class: None,

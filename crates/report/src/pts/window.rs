@@ -6,14 +6,9 @@ use iolite_model::{Bytes, Iops, Nanos, PtsCell, PtsSection, PtsTerms, PtsTest};
 use iolite_results::{PtsFigures, PtsProgress, PtsWindow};
 
 use super::unit;
+use crate::grid::folded;
 use crate::styler::Styler;
 use crate::table::{self, NONE};
-
-/// Columns of a figure.
-const CELL: usize = 10;
-
-/// Columns of its interval.
-const INTERVAL: usize = 5;
 
 /// Cache stamps that are listed one by one.
 const LISTED: usize = 4;
@@ -65,17 +60,16 @@ fn grid(
     styler: Styler,
 ) -> String {
     let mixes = test.mixes();
-    let heads = mixes.iter().map(|mix| format!("{:>CELL$}{:INTERVAL$}", format!("{mix}/{}", 100 - mix), ""));
-    let mut out = format!("  {:>10}{}", "read/write", heads.collect::<String>()).trim_end().to_owned() + "\n";
-    for &block in blocks {
-        let figures = mixes.iter().map(|&mix| {
+    let heads = mixes.iter().flat_map(|mix| [format!("{mix}/{}", 100 - mix), String::new()]);
+    let mut rows = vec![std::iter::once("read/write".to_owned()).chain(heads).collect::<Vec<_>>()];
+    rows.extend(blocks.iter().map(|&block| {
+        let figures = mixes.iter().flat_map(|&mix| {
             let (value, interval) = cell(block, mix).unwrap_or_else(|| (NONE.to_owned(), String::new()));
-            format!("{value:>CELL$}{interval:<INTERVAL$}")
+            [value, interval]
         });
-        let line = format!("  {:>10}{}", block.to_string(), figures.collect::<String>());
-        out += &(styler.clean(line.trim_end()) + "\n");
-    }
-    out
+        std::iter::once(block.to_string()).chain(figures).map(|text| styler.clean(text)).collect()
+    }));
+    folded(&rows, 2, 2, |column| column == 0 || column % 2 == 1, styler)
 }
 
 /// An interval beside its value.

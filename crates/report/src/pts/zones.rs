@@ -6,11 +6,9 @@ use serde_json::{Value, json};
 
 use super::unit;
 use super::window::short;
+use crate::grid::folded;
 use crate::styler::Styler;
 use crate::table::NONE;
-
-/// Columns of a figure.
-const CELL: usize = 14;
 
 /// Where a zone is; of three zones by its name.
 fn name(terms: &PtsTerms, zone: u32) -> String {
@@ -25,21 +23,18 @@ fn name(terms: &PtsTerms, zone: u32) -> String {
 /// A row for each zone, from the outermost.
 pub(super) fn text(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
     let terms = progress.terms();
-    let head = |cell: &PtsCell| {
-        let text = format!("{}/{} {}", cell.read_percent, 100 - cell.read_percent, cell.block);
-        format!("{text:>CELL$}")
-    };
-    let heads: String = terms.cells(section, 1).iter().map(head).collect();
-    let mut out = format!("  {:>10}{heads}\n", "zone");
-    for zone in 1..=terms.zones {
-        let cells = terms.cells(section, zone).into_iter();
-        let figures = cells.map(|cell| {
+    let head = |cell: &PtsCell| format!("{}/{} {}", cell.read_percent, 100 - cell.read_percent, cell.block);
+    let cells = terms.cells(section, 1);
+    let mut rows: Vec<Vec<String>> =
+        vec![std::iter::once("zone".to_owned()).chain(cells.iter().map(head)).collect()];
+    rows.extend((1..=terms.zones).map(|zone| {
+        let figures = terms.cells(section, zone).into_iter().map(|cell| {
             let figure = progress.figure(section, cell);
-            format!("{:>CELL$}", figure.map_or_else(|| NONE.to_owned(), |figure| short(section.test, figure)))
+            styler.clean(figure.map_or_else(|| NONE.to_owned(), |figure| short(section.test, figure)))
         });
-        let line = format!("  {:>10}{}", name(terms, zone), figures.collect::<String>());
-        out += &(styler.clean(line) + "\n");
-    }
+        std::iter::once(name(terms, zone)).chain(figures).collect()
+    }));
+    let out = folded(&rows, 2, 1, |_| true, styler);
     let legend = format!(
         "{} by zone, from the start of the device (on a hard disk, the outer tracks) to its end; read/write percentages and block \
          sizes",

@@ -118,7 +118,7 @@ fn over_time(phase: &PhaseResult, styler: Styler) -> Option<String> {
         |point: &iolite_stats::Point| kinds.iter().map(|kind| point.operations[*kind]).sum::<u64>() as f64;
     let series: Vec<(f64, f64)> =
         phase.totals.series.iter().map(|point| (point.seconds, operations(point))).collect();
-    let course = course(&series, styler.width().saturating_sub(TEXT + LEGEND).max(10), styler)?;
+    let course = course(&series, styler.text_width().saturating_sub(TEXT + LEGEND).max(10), styler)?;
     let label = format!("{:INDENT$}{:<width$}", "", "timeline", width = TEXT - INDENT);
     let (min, max) = (Iops(course.min), Iops(course.max));
     let each = styler.clean(Nanos::from_secs_f64(course.seconds));

@@ -135,7 +135,7 @@ pub(super) fn picture(report: &SweepReport<'_>, styler: Styler) -> String {
     let rate = widest(&mut rates.iter().map(|cell| cell.width()));
     let mean = widest(&mut means.iter().map(|cell| cell.width()));
     // Two spaces between the columns.
-    let room = styler.width().saturating_sub(jobs + rate + mean + 8) / 2;
+    let room = styler.text_width().saturating_sub(jobs + rate + mean + 8) / 2;
     let room = room.clamp(*BAR.start(), *BAR.end());
     let max = |value: fn(&(String, f64, f64)) -> f64| points.iter().map(value).fold(0.0, f64::max);
     let (max_rate, max_mean) = (max(|point| point.1), max(|point| point.2));

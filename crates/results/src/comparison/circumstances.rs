@@ -99,7 +99,17 @@ pub(super) fn of_runs(before: &[&Run], after: &[&Run]) -> Vec<String> {
         ("other databases", list(before, after, &engines)),
     ];
     let said = said.into_iter().filter_map(|(what, differing)| Some((what, differing?)));
-    said.map(|(what, differing)| format!("The runs are of {what}: {differing}.")).collect()
+    let said = said.map(|(what, differing)| format!("The runs are of {what}: {differing}."));
+    said.chain(rehearsals(before, after)).collect()
+}
+
+/// Which runs are rehearsals of SNIA's specification.
+fn rehearsals(before: &[&Run], after: &[&Run]) -> Option<String> {
+    let rehearsals = before.iter().chain(after).filter_map(|run| Some((run, run.rehearsal()?)));
+    let named: Vec<_> = rehearsals.map(|(run, scale)| format!("{} (scale {scale})", run.info.id.0)).collect();
+    let verb = if named.len() == 1 { "is a rehearsal" } else { "are rehearsals" };
+    (!named.is_empty())
+        .then(|| format!("{} {verb}: the figures do not conform to the specification.", named.join(" and ")))
 }
 
 fn engines(run: &Run) -> String {

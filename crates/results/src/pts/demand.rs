@@ -4,7 +4,7 @@ use iolite_model::{Nanos, PtsCell, PtsDemand, PtsPoint, PtsSection};
 
 use super::progress::{PtsFigures, PtsProgress};
 
-/// Longest mean response time of the operating point with the highest rate.
+/// What the mean response time of the operating point with the highest rate is below.
 pub const MAX_POINT_RESPONSE: Nanos = Nanos(5_000_000);
 
 /// What a demand achieves in the measurement window.
@@ -50,7 +50,7 @@ impl Achieved {
 
 fn operating_point(all: &[Achieved], point: PtsPoint) -> Option<PtsDemand> {
     let smallest = all.iter().min_by_key(|one| (one.demand.outstanding(), one.demand.threads))?;
-    let within = |one: &&Achieved| one.response <= MAX_POINT_RESPONSE.0 as f64;
+    let within = |one: &&Achieved| one.response < MAX_POINT_RESPONSE.0 as f64;
     // Of the same rate, the one that needs fewer operations in flight.
     let better = |one: &&Achieved, other: &&Achieved| {
         one.rate.total_cmp(&other.rate).then(other.demand.outstanding().cmp(&one.demand.outstanding()))

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use iolite_model::{
-    CacheStamp, Ending, Nanos, OpKind, PtsCell, PtsPhase, PtsPurged, PtsSection, PtsStage, PtsTerms, PtsTest,
+    CacheStamp, Ending, Nanos, OpKind, PtsCell, PtsPhase, PtsPreWrite, PtsPurged, PtsSection, PtsStage,
+    PtsTerms, PtsTest,
 };
 use iolite_stats::{Direction, Estimate, PhaseResult};
 
@@ -110,9 +111,34 @@ impl<'a> PtsProgress<'a> {
         }
     }
 
-    /// Whether a section has reached steady state; a test that needs none is as it should be.
+    /// The rates of the rounds of workload-dependent preconditioning, each of its first minute, and the window; empty of tests without.
+    pub fn pre_writes(&self, section: PtsSection) -> PtsRounds {
+        let mut values = Vec::new();
+        let mut window = None;
+        for number in 1..=self.terms.max_rounds {
+            let phase = PtsPhase::PreWrite(PtsPreWrite::Precondition(number));
+            let Some(result) = self.phase(section, phase) else { break };
+            values.push(rate_within(result, 0.0, self.terms.cell.as_secs_f64()));
+            let length = self.terms.window.max(2) as usize;
+            if values.len() >= length {
+                window = PtsWindow::of(&values[values.len() - length..], number);
+            }
+        }
+        PtsRounds { values, window }
+    }
+
+    /// Whether any cell of a section is measured.
+    pub fn has_cells(&self, section: PtsSection) -> bool {
+        self.missing(section, 1).len() < self.terms.cells(section, 1).len()
+    }
+
+    /// Whether a section has reached steady state, in its rounds and in their preconditioning; a test that needs none is as it should
+    /// be.
     pub fn is_steady(&self, section: PtsSection) -> bool {
-        !section.test.needs_steady_state() || self.rounds(section).window.is_some_and(|window| window.steady)
+        let steady = |rounds: PtsRounds| rounds.window.is_some_and(|window| window.steady);
+        let writes = self.pre_writes(section);
+        !section.test.needs_steady_state()
+            || (steady(self.rounds(section)) && (writes.values.is_empty() || steady(writes)))
     }
 
     /// The sections whose figures are not those of a steady state.
@@ -126,7 +152,16 @@ impl<'a> PtsProgress<'a> {
             return None;
         }
         let cell = self.terms.tracked(section, round)?;
-        Some(figure(section.test, self.phase(section, PtsPhase::Cell(cell))?))
+        Some(self.cell_figure(section, self.phase(section, PtsPhase::Cell(cell))?))
+    }
+
+    /// The figure of a cell: of host idle recovery of its last minute only.
+    fn cell_figure(&self, section: PtsSection, result: &PhaseResult) -> f64 {
+        if section.test != PtsTest::HostIdleRecovery {
+            return figure(section.test, result);
+        }
+        let (whole, last) = (result.totals.measured as f64 / 1e9, self.terms.cell.as_secs_f64());
+        rate_within(result, (whole - last).max(0.0), whole)
     }
 
     /// The rounds of a window.
@@ -138,7 +173,7 @@ impl<'a> PtsProgress<'a> {
     pub fn figures(&self, section: PtsSection, window: PtsWindow, cell: PtsCell) -> Option<PtsFigures> {
         let of = |round| self.phase(section, PtsPhase::Cell(PtsCell { round, ..cell }));
         let results: Vec<&PhaseResult> = self.rounds_of(window).filter_map(of).collect();
-        let values: Vec<f64> = results.iter().map(|result| figure(section.test, result)).collect();
+        let values: Vec<f64> = results.iter().map(|result| self.cell_figure(section, result)).collect();
         if values.is_empty() {
             return None;
         }
@@ -161,7 +196,7 @@ impl<'a> PtsProgress<'a> {
 
     /// The figure of a cell of one round; `None` where it is not done.
     pub fn figure(&self, section: PtsSection, cell: PtsCell) -> Option<f64> {
-        self.phase(section, PtsPhase::Cell(cell)).map(|result| figure(section.test, result))
+        self.phase(section, PtsPhase::Cell(cell)).map(|result| self.cell_figure(section, result))
     }
 
     /// Bytes that the write saturation test has written.
@@ -188,6 +223,23 @@ pub(super) fn figure(test: PtsTest, result: &PhaseResult) -> f64 {
         test if test.is_throughput() => throughput(result),
         _ => operations / seconds,
     }
+}
+
+/// Reads and writes per second between two times of a phase, in seconds: of the intervals that begin in it. Of a phase without any
+/// interval there, of all of it.
+fn rate_within(result: &PhaseResult, from: f64, to: f64) -> f64 {
+    // Intervals end a little after they should: the next one would begin beyond the end.
+    const TOLERANCE: f64 = 1e-3;
+    let mut begin = 0.0;
+    let (mut seconds, mut operations) = (0.0, 0.0);
+    for point in &result.totals.series {
+        if begin + TOLERANCE >= from && begin + TOLERANCE < to {
+            seconds += point.seconds;
+            operations += both(|kind| point.operations[kind] as f64);
+        }
+        begin += point.seconds;
+    }
+    if seconds > 0.0 { operations / seconds } else { figure(PtsTest::WriteSaturation, result) }
 }
 
 /// Bytes read and written per second; 0 where no time was measured.

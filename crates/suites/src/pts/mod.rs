@@ -9,8 +9,8 @@ mod tasks;
 mod terms;
 
 use iolite_model::{
-    Bytes, Concluded, Nanos, PtsDemand, PtsPhase, PtsPurge, PtsSection, PtsStage, PtsStep, PtsTerms, PtsTest,
-    Task, Warning, WritePlan,
+    Bytes, Concluded, Nanos, PtsDemand, PtsPhase, PtsPreWrite, PtsPurge, PtsSection, PtsStage, PtsStep,
+    PtsTerms, PtsTest, Task, Warning, WritePlan,
 };
 use iolite_results::{PtsProgress, Run};
 
@@ -96,8 +96,39 @@ impl Pts {
         if section.test.is_preconditioned() && progress.phase(section, PtsPhase::Precondition).is_none() {
             return Some(Step::Run(vec![tasks::precondition(terms, section, &self.access)]));
         }
-        let task = self.next_cell(progress, section).or_else(|| self.next_step(progress, section));
+        let task = self.next_writes(progress, section);
+        let task =
+            task.or_else(|| self.next_cell(progress, section)).or_else(|| self.next_step(progress, section));
         task.map(|task| Step::Run(vec![task]))
+    }
+
+    /// The next writes of the workload-dependent preconditioning; `None` where it is through, and of tests without.
+    fn next_writes(&self, progress: &PtsProgress<'_>, section: PtsSection) -> Option<Task> {
+        let terms = &self.terms;
+        // Where cells have been measured it is over; what was measured before there was such writes has none.
+        if !section.test.is_written_before() || progress.has_cells(section) {
+            return None;
+        }
+        let writes = progress.pre_writes(section);
+        let done = u32::try_from(writes.values.len()).unwrap_or(u32::MAX);
+        if done >= terms.max_rounds || writes.window.is_some_and(|window| window.steady) {
+            return None;
+        }
+        let number = PtsPreWrite::Precondition(done + 1);
+        Some(tasks::pre_write(terms, section, number, largest(terms, section), &self.access))
+    }
+
+    /// The writes before what is measured next; `None` where they are done, and where there are none.
+    fn writes_before(
+        &self,
+        progress: &PtsProgress<'_>,
+        section: PtsSection,
+        pre_write: PtsPreWrite,
+        demand: PtsDemand,
+    ) -> Option<Task> {
+        let is_missing = progress.phase(section, PtsPhase::PreWrite(pre_write)).is_none();
+        (section.test.is_by_demand() && is_missing)
+            .then(|| tasks::pre_write(&self.terms, section, pre_write, demand, &self.access))
     }
 
     /// The next cell of the rounds of a section; `None` where they are through.
@@ -119,8 +150,14 @@ impl Pts {
             return None;
         }
         let round = u32::try_from(done + 1).unwrap_or(u32::MAX);
-        let cell = progress.missing(section, round).into_iter().next()?;
-        Some(tasks::cell(terms, section, cell, &self.access))
+        let missing = progress.missing(section, round);
+        let cell = *missing.first()?;
+        // A round that has begun goes on where it was.
+        let is_new = missing.len() == terms.cells(section, round).len();
+        let before =
+            |round| self.writes_before(progress, section, PtsPreWrite::Round(round), largest(terms, section));
+        let writes = is_new.then(|| before(round)).flatten();
+        Some(writes.unwrap_or_else(|| tasks::cell(terms, section, cell, &self.access)))
     }
 
     /// The next step of the stages of a section; `None` where they are through.
@@ -138,9 +175,21 @@ impl Pts {
             }
             _ => tasks::usual(terms),
         };
+        if let PtsStage::Histogram(point) = step.stage {
+            let writes = self.writes_before(progress, section, PtsPreWrite::Point(point), demand);
+            if writes.is_some() {
+                return writes;
+            }
+        }
         let offset = steps::offset(progress, terms, section, step);
         Some(tasks::step(terms, section, step, offset, demand, &self.access))
     }
+}
+
+/// The demand with which a test is preconditioned: the largest of those that it varies.
+fn largest(terms: &PtsTerms, section: PtsSection) -> PtsDemand {
+    let varied = terms.demands().into_iter().next().filter(|_| section.test.is_by_demand());
+    varied.unwrap_or(tasks::usual(terms))
 }
 
 /// Seconds that the rounds and stages of a section write at most, as if by a device that only writes in them.
@@ -154,7 +203,8 @@ fn writing(terms: &PtsTerms, section: PtsSection) -> f64 {
         writes * f64::from(*steps) * terms.length(*stage).as_secs_f64()
     };
     let stages: f64 = terms.stages(section).iter().map(of_stage).sum();
-    round * f64::from(rounds) * terms.cell.as_secs_f64() + stages
+    let before = terms.pre_writing(section).as_secs_f64();
+    round * f64::from(rounds) * terms.cell_length(section.test).as_secs_f64() + stages + before
 }
 
 impl Procedure for Pts {
@@ -170,12 +220,15 @@ impl Procedure for Pts {
 
 fn conclusions(terms: &PtsTerms, progress: &PtsProgress<'_>) -> Conclusions {
     let unsteady = |section: &PtsSection| {
-        let rounds = progress.rounds(*section);
+        let (rounds, writes) = (progress.rounds(*section), progress.pre_writes(*section));
+        let (what, count) = match writes.window {
+            Some(window) if !window.steady => ("preconditioning", writes.values.len()),
+            _ => ("rounds", rounds.values.len()),
+        };
         (!progress.is_steady(*section)).then(|| Warning::LeftOut {
-            what: format!("further rounds of {}", section.name()),
+            what: format!("further {what} of {}", section.name()),
             why: format!(
-                "{} rounds did not reach steady state; its figures are those of the last rounds, see the verification table",
-                rounds.values.len()
+                "{count} rounds did not reach steady state; its figures are those of the last rounds, see the verification table"
             ),
         })
     };

@@ -2,8 +2,8 @@
 
 use iolite_model::{
     Access, BackendKind, Bytes, ExistingTarget, FileTask, HotSpot, Mix, Nanos, Overwrite, PtsCell, PtsDemand,
-    PtsPhase, PtsSection, PtsStage, PtsStep, PtsTerms, PtsTest, Sizes, Start, Stop, Target, Task,
-    composite_sizes,
+    PtsPhase, PtsPreWrite, PtsSection, PtsStage, PtsStep, PtsTerms, PtsTest, Sizes, Start, Stop, Target,
+    Task, composite_sizes,
 };
 
 /// Bytes of an operation of the preconditioning.
@@ -101,7 +101,29 @@ pub(super) fn cell(terms: &PtsTerms, section: PtsSection, cell: PtsCell, access:
         seed: u64::from(cell.round),
         ..base(terms, section, PtsPhase::Cell(cell))
     };
-    loaded(composed(task, terms, test), terms.cell, demand, access)
+    loaded(composed(task, terms, test), terms.cell_length(test), demand, access)
+}
+
+/// Writes of the access pattern of a test, before it is measured.
+pub(super) fn pre_write(
+    terms: &PtsTerms,
+    section: PtsSection,
+    pre_write: PtsPreWrite,
+    demand: PtsDemand,
+    access: &PtsAccess,
+) -> Task {
+    let seed = match pre_write {
+        PtsPreWrite::Precondition(number) | PtsPreWrite::Round(number) => number,
+        PtsPreWrite::Point(_) => 0,
+    };
+    let task = FileTask {
+        mix: Mix::Write,
+        access: Access::Random,
+        block: section.test.blocks().first().copied().unwrap_or(BURST),
+        seed: u64::from(seed),
+        ..base(terms, section, PtsPhase::PreWrite(pre_write))
+    };
+    loaded(composed(task, terms, section.test), terms.pre_write_length(pre_write), demand, access)
 }
 
 /// A step of a stage. `offset` is where sequential writes begin; `demand` that of an operating point.

@@ -246,6 +246,13 @@ fn purge(request: &PtsRequest, target: &PtsTarget) -> Result<Option<PtsPurge>, P
 /// What the tests leave out on this target, as warnings.
 pub(super) fn left_out(terms: &PtsTerms, is_device: bool) -> Vec<Warning> {
     let mut warnings = Vec::new();
+    if terms.is_rehearsal() {
+        let why = format!(
+            "this is a rehearsal at scale {}: its figures do not conform to the specification; omit --scale to measure",
+            terms.scale
+        );
+        warnings.push(Warning::LeftOut { what: "the times and amounts of the specification".into(), why });
+    }
     let is_purged = terms.tests.iter().any(|test| test.is_purged());
     if terms.purge.is_none() && is_purged {
         let why = "the device does not support discard, or --purge is `none`: erase it with its own command before (nvme format, \

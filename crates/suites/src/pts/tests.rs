@@ -44,13 +44,18 @@ fn nothing_yet() -> Run {
 
 /// A phase that came to its end with so many operations in its second, each of which took so many nanoseconds.
 fn phase(index: u32, task: Task, operations: u64, response: u64) -> PhaseResult {
+    let times: Vec<u64> = (0..operations).map(|number| CELL * number / operations).collect();
+    completed_at(index, task, &times, response)
+}
+
+/// A phase with operations at these times, in nanoseconds since its start.
+fn completed_at(index: u32, task: Task, times: &[u64], response: u64) -> PhaseResult {
     let file = file(&task);
     let kind = if file.mix == Mix::Read { OpKind::Read } else { OpKind::Write };
     let timetable = Timetable { ramp_end: 0, interval: CELL / 10, end: CELL };
     let (mut recorder, feed) = recorder(timetable, &[kind]);
     let mut collector = Collector::new(index, vec![feed]);
-    for number in 0..operations {
-        let completed = CELL * number / operations;
+    for &completed in times {
         let intended = completed.saturating_sub(response);
         recorder.record(Completion { kind, intended, issued: intended, completed, bytes: file.block.0 });
         collector.collect(completed);
@@ -241,14 +246,64 @@ fn recovery_is_compared_with_what_was_steady_before() {
         let continuous = progress.stage(section, PtsStage::Continuous(seconds)).unwrap();
         assert_eq!((continuous.steps, continuous.mean), (3, 100.0));
     }
-    // A purge, a preconditioning, the rounds, the bursts, what follows them.
-    assert_eq!(run.phases.len(), 2 + 5 + 5 * (36 + 3));
-    let burst = file(&run.phases[7].info.task);
+    // A purge, the rounds, the bursts, what follows them.
+    assert_eq!(run.phases.len(), 1 + 5 + 5 * (36 + 3));
+    // A round is half an hour, here 3.6 s.
+    assert_eq!(file(&run.phases[1].info.task).stop.runtime, Some(Nanos(36 * BURST)));
+    let burst = file(&run.phases[6].info.task);
     assert_eq!(
         (burst.block, burst.stop.runtime, burst.start.delay),
         (Bytes(4096), Some(Nanos(BURST)), Nanos(BURST))
     );
-    assert_eq!(names(&run)[7], "host-idle-recovery, bursts after waits of 5 s, 1");
+    assert_eq!(names(&run)[6], "host-idle-recovery, bursts after waits of 5 s, 1");
+}
+
+#[test]
+fn of_half_hours_of_writes_a_minute_counts_the_last_of_host_idle_recovery_the_first_of_preconditioning() {
+    // A minute of half a second in phases of a second, with 30 writes in the first and 70 in the second.
+    let times: Vec<u64> = (0..30)
+        .map(|number| CELL / 2 * number / 30)
+        .chain((0..70).map(|number| CELL / 2 + CELL / 2 * number / 70))
+        .collect();
+    let uneven = |test: PtsTest| {
+        let terms = PtsTerms { cell: Nanos(CELL / 2), ..terms(&[test]) };
+        let (mut run, _) = simulated(&terms, nothing_yet(), |_| 100);
+        for (index, phase) in (0..).zip(&mut run.phases) {
+            *phase = completed_at(index, phase.info.task.clone(), &times, 1000);
+        }
+        let section = terms.sections()[0];
+        let progress = PtsProgress::of(&run, &terms);
+        (progress.rounds(section).values, progress.pre_writes(section).values)
+    };
+    assert_eq!(uneven(PtsTest::HostIdleRecovery), (vec![140.0; 5], vec![]));
+    assert_eq!(uneven(PtsTest::Composite), (vec![100.0; 5], vec![60.0; 5]));
+}
+
+#[test]
+fn a_test_that_reads_is_preconditioned_by_writes_until_they_are_steady() {
+    let terms = terms(&[PtsTest::Composite]);
+    let written = |task: &Task| {
+        let number = task.name().rsplit_once("same writes, ")?.1;
+        number.parse::<i32>().ok()
+    };
+    // Writes that slow down as the fresh drive of the criteria does; afterwards it is steady.
+    let falling = [1000, 800, 600, 450, 400, 390, 385, 380, 378, 377];
+    let (run, conclusions) = on_device(&terms, nothing_yet(), |task| {
+        (written(task).map_or(100, |number| falling[number as usize - 1]), 1000)
+    });
+    assert_eq!(PtsProgress::of(&run, &terms).pre_writes(terms.sections()[0]).window.unwrap().last, 9);
+    assert_eq!((run.phases.len(), conclusions.warnings.len()), (1 + 9 + 5, 0));
+    let first = file(&run.phases[1].info.task);
+    assert_eq!((&first.mix, first.stop.runtime), (&Mix::Write, Some(Nanos(1800 * CELL))));
+    assert!(matches!(first.access, Access::HotSpots(_)) && first.sizes.is_some(), "{first:?}");
+    // Writes that never settle are named, although the rounds are steady.
+    let (run, conclusions) = on_device(&terms, nothing_yet(), |task| {
+        (written(task).map_or(100, |number| (1000.0 * 0.93f64.powi(number)) as u64), 1000)
+    });
+    assert_eq!(run.phases.len(), 1 + 25 + 5);
+    assert!(!PtsProgress::of(&run, &terms).is_steady(terms.sections()[0]));
+    let warning = conclusions.warnings[0].to_string();
+    assert!(warning.contains("further preconditioning of composite: 25 rounds did not reach"), "{warning}");
 }
 
 #[test]
@@ -310,13 +365,31 @@ fn demand_is_varied_until_steady_and_its_points_have_histograms() {
         (Some(1), Some(2), Some(4))
     );
     let names = names(&run);
-    assert_eq!(names.len(), 2 + 5 * 9 + 3);
-    assert_eq!(names[2], "demand-intensity, round 1: 4 threads, queue depth 4");
+    // A purge, half hours of writes, rounds that begin with writes, and writes before each histogram.
+    assert_eq!(names.len(), 1 + 5 + 5 * (1 + 9) + 3 * 2);
     assert_eq!(
-        names[47..],
-        ["max", "mid", "min"].map(|point| format!("demand-intensity: response times at {point} IOPS"))
+        names[5..8],
+        [
+            "demand-intensity: precondition by the same writes, 5",
+            "demand-intensity, round 1: writes before it",
+            "demand-intensity, round 1: 4 threads, queue depth 4"
+        ]
     );
-    let histogram = file(&run.phases[48].info.task);
+    let ends = ["max", "mid", "min"].map(|point| {
+        [
+            format!("demand-intensity: writes before {point} IOPS"),
+            format!("demand-intensity: response times at {point} IOPS"),
+        ]
+    });
+    assert_eq!(names[56..], ends.concat());
+    let load = |index: usize| {
+        let task = file(&run.phases[index].info.task);
+        (task.concurrency, task.mix.clone(), task.block.0, task.stop.runtime.unwrap().0 / CELL)
+    };
+    // Preconditioned with the largest demand, before an operating point with its own.
+    assert_eq!((load(1), load(6)), ((16, Mix::Write, 8192, 1800), (16, Mix::Write, 8192, 300)));
+    assert_eq!(load(58), (2, Mix::Write, 8192, 3600));
+    let histogram = file(&run.phases[59].info.task);
     assert_eq!(
         (histogram.concurrency, histogram.mix, histogram.stop.runtime),
         (2, Mix::ReadPercent(65), Some(Nanos(600 * CELL)))
@@ -327,8 +400,8 @@ fn demand_is_varied_until_steady_and_its_points_have_histograms() {
 fn the_composite_workload_has_many_sizes_and_hot_parts() {
     let terms = terms(&[PtsTest::Composite]);
     let (run, _) = simulated(&terms, nothing_yet(), |_| 100);
-    assert_eq!(run.phases.len(), 2 + 5);
-    let task = file(&run.phases[2].info.task);
+    assert_eq!(run.phases.len(), 1 + 5 + 5);
+    let task = file(&run.phases[6].info.task);
     let Access::HotSpots(spots) = &task.access else { panic!("{task:?}") };
     // 5 % and 15 % of 64 MiB, in whole blocks of 4 KiB.
     let (five, fifteen) =
@@ -375,7 +448,7 @@ fn a_purge_by_a_command_of_the_device_is_asked_for_once() {
     let purged = iolite_model::PtsPurged { section: name, purge: PtsPurge::Format, took };
     run.conclusions.push(Concluded::of(&purged));
     let Step::Run(tasks) = pts.next(&run, Nanos(0)) else { panic!("it is purged") };
-    assert_eq!(tasks[0].name(), "composite: precondition");
+    assert_eq!(tasks[0].name(), "composite: precondition by the same writes, 1");
 }
 
 #[test]
@@ -397,8 +470,10 @@ fn stages_count_as_writes_by_their_time() {
     assert_eq!((plan.bytes, plan.timed), (Bytes(0), Nanos(22 * 3600 * CELL)));
     let demand = PtsTerms { tests: vec![PtsTest::DemandIntensity], max_rounds: 10, ..terms };
     let plan = Pts::writes(&demand, demand.span);
-    // 10 rounds of 9 minutes and three histograms of 10 minutes, a third of which (35 %) writes.
-    assert_eq!((plan.bytes, plan.timed), (Bytes(128 << 20), Nanos(7200 * 35 * CELL / 100)));
+    // 10 rounds of 9 minutes and three histograms of 10 minutes, a third of which (35 %) writes; 10 half hours, 10 times 5 minutes and
+    // three hours of writes before them.
+    let before = 10 * 1800 + 10 * 300 + 3 * 3600;
+    assert_eq!((plan.bytes, plan.timed), (Bytes(0), Nanos((7200 * 35 / 100 + before) * CELL)));
 }
 
 #[test]
@@ -434,8 +509,8 @@ fn times_between_runs_are_no_waits_and_make_recovery_another_test() {
         Step::Done(conclusions) => conclusions,
         other => panic!("{other:?}"),
     };
-    // After purge and preconditioning nothing is lost.
-    resumed(&mut run, 2);
+    // After the purge nothing is lost.
+    resumed(&mut run, 1);
     assert!(conclusions(&run).warnings.is_empty());
     resumed(&mut run, 20);
     resumed(&mut run, 35);

@@ -113,7 +113,7 @@ pub(in crate::plot) fn boxes(runs: &[Run]) -> Drawn {
     let about = "Rounds of the measurement windows in percent of their mean, by block size, a series for each mix: the box is the middle half \
                  of the rounds with their median, its lines reach to the smallest and the largest";
     let axes = PANELS.map(|(_, label)| ("block size", label, false));
-    let mut drawn = by_panel("Rounds of the measurement windows", about, &axes, linear, lines, &found);
+    let mut drawn = by_panel("Rounds of the measurement windows", about, &axes, linear, lines);
     let x = Axis::names("block size", blocks.iter().map(Bytes::to_string));
     drawn.panels.iter_mut().for_each(|panel| panel.x = x.clone());
     drawn

@@ -49,7 +49,7 @@ pub(in crate::plot) fn demand(runs: &[Run]) -> Drawn {
     }
     let about = "Operations per second by operations in flight, and mean response time by operations per second, a series for each \
                  number of threads";
-    by_panel("Demand variation and intensity", about, &AXES, linear, lines, &found)
+    by_panel("Demand variation and intensity", about, &AXES, linear, lines)
 }
 
 /// Response times at the operating points: share of the operations by response time.
@@ -75,7 +75,7 @@ pub(in crate::plot) fn histogram(runs: &[Run]) -> Drawn {
         }
     }
     let about = "Share of the operations by response time, at the operating points with the highest, the middle and the lowest rate";
-    by_panel("Response time histograms", about, &AXES, log_time, lines, &found)
+    by_panel("Response time histograms", about, &AXES, log_time, lines)
 }
 
 fn log_time(label: &str, lines: &[Lines]) -> Axis {

@@ -51,19 +51,6 @@ fn series(run: &Run, name: String) -> Series {
     Series::new(&run.info.id.0, name)
 }
 
-/// Marks what is no figure of the specification.
-fn note(runs: &[(&Run, PtsTerms)], cut: Option<String>) -> Option<String> {
-    let rehearsals = runs.iter().filter(|(_, terms)| terms.is_rehearsal());
-    let names: Vec<&str> = rehearsals.map(|(run, _)| run.info.id.0.as_str()).collect();
-    let rehearsal = (!names.is_empty()).then(|| {
-        format!("Rehearsal: the figures of {} do not conform to the specification.", names.join(", "))
-    });
-    match (rehearsal, cut) {
-        (Some(rehearsal), Some(cut)) => Some(format!("{rehearsal} {cut}")),
-        (one, other) => one.or(other),
-    }
-}
-
 /// A panel's horizontal axis by the label and the points of its lines.
 type Horizontal = fn(&str, &[Lines]) -> Axis;
 
@@ -79,11 +66,10 @@ fn drawn(
     axes: &[(&str, bool)],
     x: &str,
     lines: Vec<Line>,
-    runs: &[(&Run, PtsTerms)],
 ) -> Drawn {
     let all = Axis::linear(x, None, lines.iter().flat_map(Line::points).map(|point| point.0));
     let axes: Vec<_> = axes.iter().map(|(label, is_time)| (x, *label, *is_time)).collect();
-    let mut drawn = by_panel(title, about, &axes, linear, lines, runs);
+    let mut drawn = by_panel(title, about, &axes, linear, lines);
     drawn.panels.iter_mut().for_each(|panel| panel.x = all.clone());
     drawn
 }
@@ -95,7 +81,6 @@ fn by_panel(
     axes: &[(&str, &str, bool)],
     horizontal: Horizontal,
     mut lines: Vec<Line>,
-    runs: &[(&Run, PtsTerms)],
 ) -> Drawn {
     lines.retain(|line| line.points().next().is_some());
     let cut = cut(&mut lines, MAX_SERIES);
@@ -110,5 +95,5 @@ fn by_panel(
     };
     let panels = axes.iter().enumerate().filter_map(panel).collect();
     let series = lines.iter().map(|line| line.series.clone()).collect();
-    Drawn { title, about, series, panels, note: note(runs, cut) }
+    Drawn { title, about, series, panels, note: cut }
 }

@@ -28,7 +28,7 @@ pub(in crate::plot) fn recovery(runs: &[Run]) -> Drawn {
     }
     let about = "Bursts of writes after waits and continuous writes after them; sequential writes before and after random ones, over \
                  the time that was written";
-    by_panel("Recovery", about, &AXES, linear, lines, &found)
+    by_panel("Recovery", about, &AXES, linear, lines)
 }
 
 /// A series for the bursts, and for the writes without waits; or for each stage of the other test.

@@ -36,7 +36,7 @@ pub(in crate::plot) fn convergence(runs: &[Run]) -> Drawn {
         }
     }
     let about = "Figure of every block size in each round, writes only, and the tracked figures of the other tests: convergence to steady state";
-    drawn("Steady-state convergence", about, &AXES, "round", lines, &found)
+    drawn("Steady-state convergence", about, &AXES, "round", lines)
 }
 
 /// The panel of a test whose block sizes are drawn.
@@ -100,14 +100,7 @@ pub(in crate::plot) fn verification(runs: &[Run]) -> Drawn {
     }
     let about = "Tracked figures of the measurement windows and their least squares lines, in percent of their means, with the range \
                  of 10 % above and below";
-    drawn(
-        "Steady-state verification",
-        about,
-        &[("% of the mean", false)],
-        "round of the window",
-        lines,
-        &found,
-    )
+    drawn("Steady-state verification", about, &[("% of the mean", false)], "round of the window", lines)
 }
 
 /// Operations per second, mean and longest response time over the time that was written.
@@ -140,5 +133,5 @@ pub(in crate::plot) fn saturation(runs: &[Run]) -> Drawn {
     }
     let axes = [("writes per second", false), ("response time", true)];
     let about = "Random writes of 4 KiB over the time that was written: operations per second, mean and longest response time";
-    drawn("Write saturation", about, &axes, "minutes of writing", lines, &found)
+    drawn("Write saturation", about, &axes, "minutes of writing", lines)
 }

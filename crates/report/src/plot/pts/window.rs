@@ -3,7 +3,7 @@
 use iolite_model::{Bytes, Nanos, PtsCell, PtsSection, PtsTerms, PtsTest};
 use iolite_results::{PtsFigures, PtsProgress, Run};
 
-use super::{Line, by_panel, linear, note, of_runs, series, sorted};
+use super::{Line, by_panel, linear, of_runs, series, sorted};
 use crate::plot::axis::{Axis, number_label};
 use crate::plot::chart::{Cell, Panel, Series};
 use crate::plot::source::{Drawn, MIB};
@@ -79,7 +79,7 @@ pub(in crate::plot) fn window(runs: &[Run]) -> Drawn {
     let about = "Means of the measurement windows by block size: operations per second, mean and longest response time, throughput; a \
                  series for each mix";
     let axes = FIGURES.map(|(_, label, is_time, _)| ("block size", label, is_time));
-    let mut drawn = by_panel("Measurement windows", about, &axes, linear, lines, &found);
+    let mut drawn = by_panel("Measurement windows", about, &axes, linear, lines);
     let x = Axis::names("block size", blocks.iter().map(Bytes::to_string));
     drawn.panels.iter_mut().for_each(|panel| panel.x = x.clone());
     drawn
@@ -105,7 +105,7 @@ pub(in crate::plot) fn relief(runs: &[Run]) -> Drawn {
         about: "Means of the measurement windows as the height over mix and block size",
         series: Vec::<Series>::new(),
         panels,
-        note: note(&found, cut),
+        note: cut,
     }
 }
 

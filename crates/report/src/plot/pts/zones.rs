@@ -29,5 +29,5 @@ pub(in crate::plot) fn zones(runs: &[Run]) -> Drawn {
     }
     let axes = [("random: operations per second", false), ("sequential: MiB per second", false)];
     let about = "Operations per second and throughput by zone, from the start of the device to its end";
-    drawn("Zones", about, &axes, "position on the device in %", lines, &found)
+    drawn("Zones", about, &axes, "position on the device in %", lines)
 }
