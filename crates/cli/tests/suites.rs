@@ -16,6 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Output, Stdio};
 
 use common::*;
+use rustix::process::{Pid, Signal, kill_process};
 
 fn suite(place: &TestDirectory, arguments: &[&str]) -> Output {
     let mut command = Command::new(IOLITE);
@@ -163,10 +164,21 @@ fn killed_during(place: &TestDirectory, asked: &[&str], phase: &str) -> i64 {
     command.args(asked).arg("--results").arg(place.results()).arg("--quiet");
     let mut child = Killed(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
     place.wait_for_phase(&mut child.0, phase);
+    // Stopped: otherwise it would go on measuring while it is asked for.
+    kill_process(Pid::from_child(&child.0), Signal::STOP).unwrap();
+    if !asked.contains(&"--resume") {
+        a_run_that_is_measuring_is_not_resumed(place, asked);
+    }
     child.0.kill().unwrap();
     child.0.wait().unwrap();
     let of_latest = "(SELECT run FROM phase ORDER BY rowid DESC LIMIT 1)";
     place.ask(&format!("SELECT count(*) FROM phase WHERE ending IS NOT NULL AND run = {of_latest}"))
+}
+
+fn a_run_that_is_measuring_is_not_resumed(place: &TestDirectory, asked: &[&str]) {
+    let output = suite(place, &[asked, &["--resume", "latest"]].concat());
+    let said = stderr(&output);
+    assert!(said.contains("is still measuring") && output.status.code() == Some(2), "{said}");
 }
 
 /// Every test of a drive that is not a hard disk, with what it consists of.

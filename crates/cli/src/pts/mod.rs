@@ -178,8 +178,14 @@ fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<(Run,
     let path = setup::stored_results(args.output.results.clone())?;
     let store = Store::open(&path)?;
     let id = store.find(name).map_err(UsageError::new)?;
+    store.mark_interrupted()?;
     let events = store.events(&id)?;
     let run = Run::of(&events).ok_or_else(|| UsageError::new(format!("run {id} has no start record")))?;
+    if run.ending.is_none() {
+        refuse!(
+            "run {id} is still measuring: let it end, or interrupt it, then resume it; if it was killed on another host,              say so by `iolite results end {id}`"
+        );
+    }
     let Some(theirs) = run.concluded::<PtsTerms>().next() else {
         refuse!("run {id} is not a run of `iolite pts`: specify another run (see `iolite results list`)");
     };

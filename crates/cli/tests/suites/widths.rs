@@ -41,7 +41,7 @@ fn every_suite_fits_a_terminal_of_80_columns_and_has_all_columns_there_and_in_a_
     let tests = "iops,latency,host-idle-recovery,demand-intensity";
     let classic = ["classic", "all", directory, "--size", "8MiB", "--files", "100", "--processes", "2"];
     let iometer = ["iometer", "patterns", directory, directory, "--size", "8MiB", "--time", "50ms"];
-    let layers = ["layers", directory, "--size", "8MiB", "--time", "50ms", "--rounds", "2"];
+    let layers = ["layers", directory, "--size", "64MiB", "--window", "200ms", "--rounds", "2"];
     let runs: [(&[&str], &str); 4] = [
         (&[&pts[..], &["--tests", tests, "--max-rounds", "5", "--demand", "1,2,4,8,16"]].concat(), "95/5"),
         (&classic, "sequential create"),

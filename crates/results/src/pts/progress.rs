@@ -230,6 +230,9 @@ pub(super) fn figure(test: PtsTest, result: &PhaseResult) -> f64 {
 fn rate_within(result: &PhaseResult, from: f64, to: f64) -> f64 {
     // Intervals end a little after they should: the next one would begin beyond the end.
     const TOLERANCE: f64 = 1e-3;
+    if from <= 0.0 && to >= result.totals.measured as f64 / 1e9 {
+        return figure(PtsTest::WriteSaturation, result);
+    }
     let mut begin = 0.0;
     let (mut seconds, mut operations) = (0.0, 0.0);
     for point in &result.totals.series {

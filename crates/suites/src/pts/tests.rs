@@ -266,7 +266,7 @@ fn of_half_hours_of_writes_a_minute_counts_the_last_of_host_idle_recovery_the_fi
         .chain((0..70).map(|number| CELL / 2 + CELL / 2 * number / 70))
         .collect();
     let uneven = |test: PtsTest| {
-        let terms = PtsTerms { cell: Nanos(CELL / 2), ..terms(&[test]) };
+        let terms = PtsTerms { scale: 0.002, cell: Nanos(CELL / 2), ..terms(&[test]) };
         let (mut run, _) = simulated(&terms, nothing_yet(), |_| 100);
         for (index, phase) in (0..).zip(&mut run.phases) {
             *phase = completed_at(index, phase.info.task.clone(), &times, 1000);
