@@ -82,7 +82,7 @@ enum Action {
         #[arg(value_name = "NAME")]
         name: String,
         /// Configuration file that contains the specification, instead of the standard ones
-        #[arg(long, value_name = "FILE.icf")]
+        #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
         #[command(flatten)]
         place: PlaceArgs,

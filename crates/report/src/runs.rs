@@ -18,6 +18,9 @@ const FORMAT: &str = "iolite-runs/1";
 /// Which column is the command.
 const COMMAND: usize = 2;
 
+/// Which column is the tags.
+const TAGS: usize = 5;
+
 const COLUMNS: [&str; 6] = ["run", "started (UTC)", "command", "phases", "result", "tags"];
 
 /// What an import came to, as a line.
@@ -88,7 +91,8 @@ impl RunLine {
     }
 }
 
-/// The list for a terminal: a line for each run with its notes beneath. A command that has no space in its line stands beneath, too.
+/// The list for a terminal: a line for each run with its notes beneath. A command and tags that have no space in the line stand
+/// beneath, too.
 pub fn list(runs: &[RunLine], style: Style) -> String {
     let styler = Styler(style);
     let row = |run: &RunLine| {
@@ -97,46 +101,46 @@ pub fn list(runs: &[RunLine], style: Style) -> String {
         cells.map(|cell| styler.clean(cell))
     };
     let mut rows: Vec<[String; 6]> = runs.iter().map(row).collect();
-    let space = space(&rows, styler);
-    let beneath: Vec<String> = rows
-        .iter_mut()
-        .map(
-            |row| {
-                if row[COMMAND].width() > space { std::mem::take(&mut row[COMMAND]) } else { String::new() }
-            },
-        )
-        .collect();
-    // Where no command has space in the line, there is no column for it.
-    let is_shown = rows.iter().any(|row| !row[COMMAND].is_empty());
-    let shown = |row: [String; 6]| {
-        row.into_iter()
-            .enumerate()
-            .filter(|(column, _)| is_shown || *column != COMMAND)
-            .map(|(_, cell)| cell)
-            .collect()
-    };
-    let rows: Vec<Vec<String>> = std::iter::once(COLUMNS.map(str::to_owned)).chain(rows).map(shown).collect();
-    let mut lines = aligned(rows, 2, |_| false).into_iter().map(|line| line + "\n");
+    let tags = beneath(&mut rows, TAGS, styler);
+    let commands = beneath(&mut rows, COMMAND, styler);
+    let is_shown = |column: &usize| width(&rows, *column) > 0;
+    let shown: Vec<usize> = (0..COLUMNS.len()).filter(is_shown).collect();
+    let heading = COLUMNS.map(str::to_owned);
+    let lines = std::iter::once(&heading).chain(&rows);
+    let lines: Vec<Vec<String>> =
+        lines.map(|row| shown.iter().map(|column| row[*column].clone()).collect()).collect();
+    let mut lines = aligned(lines, 2, |_| false).into_iter().map(|line| line + "\n");
     let mut out: String = lines.next().unwrap_or_default();
-    for ((run, line), command) in runs.iter().zip(lines).zip(beneath) {
+    for (((run, line), command), tags) in runs.iter().zip(lines).zip(commands).zip(tags) {
         out += &line;
-        let notes = run.notes.iter().map(|note| styler.item("      ", 6, note));
-        let command = Some(command)
-            .filter(|command| !command.is_empty())
-            .map(|command| styler.item("      ", 8, command));
-        command.into_iter().chain(notes).for_each(|item| out += &item);
+        let said = |text: String, hanging: usize| {
+            Some(text).filter(|text| !text.is_empty()).map(|text| styler.item("      ", hanging, &text))
+        };
+        let tags = if tags.is_empty() { tags } else { format!("tags: {tags}") };
+        out.extend(said(command, 8).into_iter().chain(said(tags, 6)));
+        out.extend(run.notes.iter().map(|note| styler.item("      ", 6, note)));
     }
     out
 }
 
-/// Columns that the other cells leave for the command.
-fn space(rows: &[[String; 6]], styler: Styler) -> usize {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].width());
-        cells.chain([COLUMNS[column].width()]).max().unwrap_or(0) + 2
+/// Takes the cells of a column for which the columns before it, and the tags, leave no space. A column that is empty after
+/// that is not shown.
+fn beneath(rows: &mut [[String; 6]], column: usize, styler: Styler) -> Vec<String> {
+    let others = (0..COLUMNS.len()).filter(|other| ![column, COMMAND].contains(other));
+    let taken: usize = others.map(|other| width(rows, other)).sum();
+    let space = styler.width().saturating_sub(taken + 4);
+    let take = |row: &mut [String; 6]| {
+        if row[column].width() > space { std::mem::take(&mut row[column]) } else { String::new() }
     };
-    let others = (0..COLUMNS.len()).filter(|column| *column != COMMAND).map(width).sum::<usize>();
-    styler.width().saturating_sub(others + 4)
+    rows.iter_mut().map(take).collect()
+}
+
+/// Columns of the terminal that a column takes; 0 for one without content.
+fn width(rows: &[[String; 6]], column: usize) -> usize {
+    match rows.iter().map(|row| row[column].width()).max() {
+        None | Some(0) => 0,
+        Some(widest) => widest.max(COLUMNS[column].width()) + 2,
+    }
 }
 
 /// The list as a document.
@@ -195,6 +199,17 @@ mod tests {
         let text = list(&[noted, going], Style { color: false, unicode: true, width: 110 });
         insta::assert_snapshot!(text);
         assert!(!text.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn tags_without_space_stand_beneath_and_a_column_without_content_is_left_out() {
+        let style = |width| Style { color: false, unicode: true, width };
+        let short = || RunLine { command: vec!["iolite".into(), "check".into()], ..line("a") };
+        let narrow = list(&[short()], style(60));
+        assert!(narrow.lines().next().unwrap().ends_with("result"), "{narrow}");
+        assert!(narrow.contains("\n      tags: before, nvme0\n"), "{narrow}");
+        let untagged = list(&[RunLine { tags: Vec::new(), ..short() }], style(110));
+        assert!(!untagged.contains("tags") && untagged.contains("command"), "{untagged}");
     }
 
     #[test]
