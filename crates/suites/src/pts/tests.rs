@@ -384,7 +384,7 @@ fn demand_is_varied_until_steady_and_its_points_have_histograms() {
     assert_eq!(names[56..], ends.concat());
     let load = |index: usize| {
         let task = file(&run.phases[index].info.task);
-        (task.concurrency, task.mix.clone(), task.block.0, task.stop.runtime.unwrap().0 / CELL)
+        (task.concurrency, task.mix, task.block.0, task.stop.runtime.unwrap().0 / CELL)
     };
     // Preconditioned with the largest demand, before an operating point with its own.
     assert_eq!((load(1), load(6)), ((16, Mix::Write, 8192, 1800), (16, Mix::Write, 8192, 300)));
