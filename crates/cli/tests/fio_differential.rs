@@ -218,7 +218,7 @@ fn differ_as_known(known: Known, tried: &Configuration, ours: &Came, theirs: &Ca
         }
         // Nothing has begun.
         Known::RefusedHere => ours.code == Some(1) && ours.bytes() == 0,
-        Known::FioFails => (ours.code, theirs.code) == (Some(0), Some(1)) && ours.bytes() > 0,
+        Known::FioFails => ours.code == Some(0) && ours.bytes() > theirs.bytes(),
         Known::Rate => {
             let within = |came: &Came| came.code == Some(0) && keeps_rate(tried, came);
             within(ours) && within(theirs) && names && ours.keys == theirs.keys

@@ -48,7 +48,7 @@ pub(crate) enum Known {
     /// A combination that is refused here with its reason.
     RefusedHere,
     /// fio fails: to read files into the page cache that it reads past the cache, or that have no data yet; to verify what it has written
-    /// at random offsets in zones.
+    /// at random offsets in zones; and with `fill_device` and `rate_process=poisson`, by a signal.
     FioFails,
     /// Time ends it, and a rate limits what is done until then.
     Rate,
@@ -464,7 +464,8 @@ impl Configuration {
             return Some(Known::RefusedHere);
         }
         let pre_read = self.has("pre_read") && (self.has("direct") || self.grows());
-        if pre_read || (random && self.has("verify") && self.has("zonemode")) {
+        let crashes = self.has("fill_device") && self.has("rate_process=poisson");
+        if pre_read || crashes || (random && self.has("verify") && self.has("zonemode")) {
             return Some(Known::FioFails);
         }
         if self.has("time_based") {
@@ -502,6 +503,7 @@ impl Configuration {
             || (self.number("zonesize").is_some_and(|zone| zone < largest))
             || (self.is("--filesize=16k-64k") && largest > 16 << 10)
             || (zoned && in_file / 10 < largest)
+            || in_file * self.number("nrfiles").unwrap_or(1) < largest
     }
 
     /// Whether operations are joined, of which fio counts a part.

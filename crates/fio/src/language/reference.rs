@@ -128,7 +128,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
         "fio 3.33 never ends with `random_distribution=normal` in files of a few blocks and ends early in others, and never ends with some jobs that have \
          `io_submit_mode=offload`; it fails with that in rings, \
          and with `write_hint` and `direct=1` together on current kernels. It fails with `pre_read` of files that it reads past the page \
-         cache (`direct=1`) or that have no data yet, and calls what it has written at random offsets in zones (`zonemode=strided`) wrong.",
+         cache (`direct=1`) or that have no data yet, and calls what it has written at random offsets in zones (`zonemode=strided`) wrong. It crashes with `fill_device` and `rate_process=poisson`.",
     ),
     (
         "The last write is synced, too.",
