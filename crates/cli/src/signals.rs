@@ -33,7 +33,7 @@ static SECOND: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
 static ENDING: LazyLock<Vec<i32>> = LazyLock::new(|| {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let is_ignored = |signal: &i32| *signal == SIGHUP && ignores(&status, SIGHUP);
-    // SIGXCPU: the soft limit of CPU time, until the hard one ends the process (ulimit -t, batch systems).
+    // SIGXCPU: the soft limit of CPU time, until the hard one ends the process (ulimit -S -t, batch systems).
     [SIGINT, SIGTERM, SIGHUP, SIGXCPU].into_iter().filter(|signal| !is_ignored(signal)).collect()
 });
 
@@ -84,7 +84,9 @@ fn end_at_second(status: i32) -> io::Result<()> {
         return Ok(());
     }
     let had_one = Arc::new(AtomicBool::new(false));
-    for signal in ENDING.iter() {
+    // Beyond its soft limit of CPU time, a process has SIGXCPU again after each second of CPU time, however few milliseconds several
+    // busy threads take for it: nobody asks for haste.
+    for signal in ENDING.iter().filter(|signal| **signal != SIGXCPU) {
         // In this order: the first signal finds it unset.
         second.push(signal_hook::flag::register_conditional_shutdown(*signal, status, had_one.clone())?);
         second.push(signal_hook::flag::register(*signal, had_one.clone())?);
@@ -102,7 +104,7 @@ fn checked_flag() -> Arc<AtomicBool> {
     INTERRUPTED.clone()
 }
 
-/// A flag that SIGINT (Ctrl-C), SIGTERM and SIGHUP set; a second one ends the program where it stands.
+/// A flag that SIGINT (Ctrl-C), SIGTERM, SIGHUP and SIGXCPU set; a second one, but for SIGXCPU, ends the program where it stands.
 ///
 /// # Errors
 /// The system does not allow a handler.
@@ -170,5 +172,15 @@ mod tests {
         assert!(ignores(status, SIGHUP));
         assert!(!ignores(status, SIGINT));
         assert!(!ignores("Name:\tcat\n", SIGHUP));
+    }
+
+    /// A second one that ended the program would end this test's, too.
+    #[test]
+    fn a_limit_on_cpu_time_may_be_exceeded_for_several_seconds() {
+        let flag = interrupt_flag().unwrap();
+        for _ in 0..3 {
+            signal_hook::low_level::raise(SIGXCPU).unwrap();
+        }
+        assert!(flag.load(Ordering::SeqCst));
     }
 }

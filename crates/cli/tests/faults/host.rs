@@ -59,13 +59,14 @@ fn a_limit_on_the_size_of_files_is_an_error_with_its_remedy() {
     assert_eq!(entries(&place.data()), [""; 0]);
 }
 
-/// A batch system lets a process know that its CPU time is over (SIGXCPU) before it ends it.
+/// A batch system lets a process know that its CPU time is over (SIGXCPU) before it ends it, and again with each second of CPU time,
+/// which several workers use up at once.
 #[test]
 fn a_limit_on_cpu_time_ends_a_run_that_keeps_its_results() {
     let place = TestDirectory::new();
     let text = "[[tasks]]\n[tasks.io]\nname = 'busy'\ntarget.null = { size = '1MiB' }\nbackend = 'null'\ninterval = '50ms'\n\
-                stop.runtime = '1h'\n";
-    let Some(output) = within(&["prlimit", "--cpu=2:30"], &run(&place, text)) else { return };
+                workers = 8\nstop.runtime = '1h'\n";
+    let Some(output) = within(&["prlimit", "--cpu=4:30"], &run(&place, text)) else { return };
     injected("limits on CPU time", 1);
     ended_by_itself(&output);
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
