@@ -112,18 +112,25 @@ pub(super) fn pre_write(
     demand: PtsDemand,
     access: &PtsAccess,
 ) -> Task {
-    let seed = match pre_write {
-        PtsPreWrite::Precondition(number) | PtsPreWrite::Round(number) => number,
-        PtsPreWrite::Point(_) => 0,
-    };
     let task = FileTask {
         mix: Mix::Write,
         access: Access::Random,
         block: section.test.blocks().first().copied().unwrap_or(BURST),
-        seed: u64::from(seed),
+        seed: seed_before(pre_write),
         ..base(terms, section, PtsPhase::PreWrite(pre_write))
     };
     loaded(composed(task, terms, section.test), terms.pre_write_length(pre_write), demand, access)
+}
+
+/// The seed of writes before a measurement. Cells and steps have their numbers, of 32 bits: with the same seed, what is measured would
+/// be at the offsets that were just written, in their order.
+fn seed_before(pre_write: PtsPreWrite) -> u64 {
+    let (kind, number): (u64, u32) = match pre_write {
+        PtsPreWrite::Precondition(number) => (1, number),
+        PtsPreWrite::Round(number) => (2, number),
+        PtsPreWrite::Point(point) => (3, point as u32),
+    };
+    kind << 32 | u64::from(number)
 }
 
 /// A step of a stage. `offset` is where sequential writes begin; `demand` that of an operating point.

@@ -397,6 +397,20 @@ fn demand_is_varied_until_steady_and_its_points_have_histograms() {
 }
 
 #[test]
+fn writes_before_a_measurement_have_other_offsets_than_it() {
+    let (run, _) = simulated(&terms(&[PtsTest::DemandIntensity]), nothing_yet(), |_| 100);
+    let seeds = |is_before: bool| -> Vec<u64> {
+        let of = |phase: &&PhaseResult| phase.info.task.name().contains("writes") == is_before;
+        run.phases.iter().filter(of).map(|phase| file(&phase.info.task).seed).collect()
+    };
+    let (before, measured) = (seeds(true), seeds(false));
+    let distinct: std::collections::BTreeSet<u64> = before.iter().copied().collect();
+    // Five half hours, before five rounds and before three histograms.
+    assert_eq!((before.len(), distinct.len()), (5 + 5 + 3, 5 + 5 + 3));
+    assert!(measured.iter().all(|seed| !distinct.contains(seed)), "{before:?}, {measured:?}");
+}
+
+#[test]
 fn the_composite_workload_has_many_sizes_and_hot_parts() {
     let terms = terms(&[PtsTest::Composite]);
     let (run, _) = simulated(&terms, nothing_yet(), |_| 100);
