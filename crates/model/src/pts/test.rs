@@ -226,11 +226,11 @@ impl PtsTest {
 
     /// Whether the specification has workload-independent preconditioning before its rounds.
     pub const fn is_preconditioned(self) -> bool {
-        matches!(self, PtsTest::Iops | PtsTest::Latency)
+        matches!(self, PtsTest::Iops | PtsTest::Latency) || self.is_written_before()
     }
 
     /// Whether its access pattern is written before its rounds until the rate is steady: workload-dependent preconditioning of tests
-    /// that read, too. The rounds of host idle recovery are such writes themselves.
+    /// that read, after the workload-independent one. The rounds of host idle recovery are such writes themselves.
     pub const fn is_written_before(self) -> bool {
         self.is_composite() || self.is_by_demand()
     }

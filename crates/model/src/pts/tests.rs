@@ -57,8 +57,11 @@ fn the_grid_is_that_of_the_specification() {
     assert_eq!((cells(PtsTest::DemandVariation), cells(PtsTest::DemandIntensity)), (7 * 7, 7 * 7));
     assert_eq!((cells(PtsTest::ZoneIops), cells(PtsTest::ZoneThroughput)), (3 * 3, 2 * 2));
     assert_eq!((cells(PtsTest::Composite), cells(PtsTest::CrossStimulusRecovery)), (1, 0));
-    // IOPS and latency are preconditioned sequentially.
-    assert_eq!((all.preconditioning(), all.saturated()), (Bytes(4 << 30), Bytes(4 << 30)));
+    // IOPS, latency, the composite workload and both demand tests are preconditioned by twice the capacity.
+    assert_eq!((all.preconditioning(), all.saturated()), (Bytes(10 << 30), Bytes(4 << 30)));
+    let sequentially = PtsTest::ALL.iter().filter(|test| test.is_preconditioned()).map(|test| test.name());
+    let expected = ["iops", "latency", "composite", "demand-variation", "demand-intensity"];
+    assert_eq!(sequentially.collect::<Vec<_>>(), expected);
 }
 
 /// Reads in percent, and sizes of operations in units of 512 bytes.

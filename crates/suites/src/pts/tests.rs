@@ -292,15 +292,16 @@ fn a_test_that_reads_is_preconditioned_by_writes_until_they_are_steady() {
         (written(task).map_or(100, |number| falling[number as usize - 1]), 1000)
     });
     assert_eq!(PtsProgress::of(&run, &terms).pre_writes(terms.sections()[0]).window.unwrap().last, 9);
-    assert_eq!((run.phases.len(), conclusions.warnings.len()), (1 + 9 + 5, 0));
-    let first = file(&run.phases[1].info.task);
+    assert_eq!((run.phases.len(), conclusions.warnings.len()), (2 + 9 + 5, 0));
+    assert_eq!(names(&run)[1], "composite: precondition");
+    let first = file(&run.phases[2].info.task);
     assert_eq!((&first.mix, first.stop.runtime), (&Mix::Write, Some(Nanos(1800 * CELL))));
     assert!(matches!(first.access, Access::HotSpots(_)) && first.sizes.is_some(), "{first:?}");
     // Writes that never settle are named, although the rounds are steady.
     let (run, conclusions) = on_device(&terms, nothing_yet(), |task| {
         (written(task).map_or(100, |number| (1000.0 * 0.93f64.powi(number)) as u64), 1000)
     });
-    assert_eq!(run.phases.len(), 1 + 25 + 5);
+    assert_eq!(run.phases.len(), 2 + 25 + 5);
     assert!(!PtsProgress::of(&run, &terms).is_steady(terms.sections()[0]));
     let warning = conclusions.warnings[0].to_string();
     assert!(warning.contains("further preconditioning of composite: 25 rounds did not reach"), "{warning}");
@@ -365,10 +366,11 @@ fn demand_is_varied_until_steady_and_its_points_have_histograms() {
         (Some(1), Some(2), Some(4))
     );
     let names = names(&run);
-    // A purge, half hours of writes, rounds that begin with writes, and writes before each histogram.
-    assert_eq!(names.len(), 1 + 5 + 5 * (1 + 9) + 3 * 2);
+    // A purge, sequential writes, half hours of writes, rounds that begin with writes, and writes before each histogram.
+    assert_eq!(names.len(), 2 + 5 + 5 * (1 + 9) + 3 * 2);
+    assert_eq!(names[1], "demand-intensity: precondition");
     assert_eq!(
-        names[5..8],
+        names[6..9],
         [
             "demand-intensity: precondition by the same writes, 5",
             "demand-intensity, round 1: writes before it",
@@ -381,15 +383,15 @@ fn demand_is_varied_until_steady_and_its_points_have_histograms() {
             format!("demand-intensity: response times at {point} IOPS"),
         ]
     });
-    assert_eq!(names[56..], ends.concat());
+    assert_eq!(names[57..], ends.concat());
     let load = |index: usize| {
         let task = file(&run.phases[index].info.task);
         (task.concurrency, task.mix, task.block.0, task.stop.runtime.unwrap().0 / CELL)
     };
     // Preconditioned with the largest demand, before an operating point with its own.
-    assert_eq!((load(1), load(6)), ((16, Mix::Write, 8192, 1800), (16, Mix::Write, 8192, 300)));
-    assert_eq!(load(58), (2, Mix::Write, 8192, 3600));
-    let histogram = file(&run.phases[59].info.task);
+    assert_eq!((load(2), load(7)), ((16, Mix::Write, 8192, 1800), (16, Mix::Write, 8192, 300)));
+    assert_eq!(load(59), (2, Mix::Write, 8192, 3600));
+    let histogram = file(&run.phases[60].info.task);
     assert_eq!(
         (histogram.concurrency, histogram.mix, histogram.stop.runtime),
         (2, Mix::ReadPercent(65), Some(Nanos(600 * CELL)))
@@ -414,8 +416,8 @@ fn writes_before_a_measurement_have_other_offsets_than_it() {
 fn the_composite_workload_has_many_sizes_and_hot_parts() {
     let terms = terms(&[PtsTest::Composite]);
     let (run, _) = simulated(&terms, nothing_yet(), |_| 100);
-    assert_eq!(run.phases.len(), 1 + 5 + 5);
-    let task = file(&run.phases[6].info.task);
+    assert_eq!(run.phases.len(), 2 + 5 + 5);
+    let task = file(&run.phases[7].info.task);
     let Access::HotSpots(spots) = &task.access else { panic!("{task:?}") };
     // 5 % and 15 % of 64 MiB, in whole blocks of 4 KiB.
     let (five, fifteen) =
@@ -462,7 +464,7 @@ fn a_purge_by_a_command_of_the_device_is_asked_for_once() {
     let purged = iolite_model::PtsPurged { section: name, purge: PtsPurge::Format, took };
     run.conclusions.push(Concluded::of(&purged));
     let Step::Run(tasks) = pts.next(&run, Nanos(0)) else { panic!("it is purged") };
-    assert_eq!(tasks[0].name(), "composite: precondition by the same writes, 1");
+    assert_eq!(tasks[0].name(), "composite: precondition");
 }
 
 #[test]
@@ -487,7 +489,7 @@ fn stages_count_as_writes_by_their_time() {
     // 10 rounds of 9 minutes and three histograms of 10 minutes, a third of which (35 %) writes; 10 half hours, 10 times 5 minutes and
     // three hours of writes before them.
     let before = 10 * 1800 + 10 * 300 + 3 * 3600;
-    assert_eq!((plan.bytes, plan.timed), (Bytes(0), Nanos((7200 * 35 / 100 + before) * CELL)));
+    assert_eq!((plan.bytes, plan.timed), (Bytes(2 * (64 << 20)), Nanos((7200 * 35 / 100 + before) * CELL)));
 }
 
 #[test]
