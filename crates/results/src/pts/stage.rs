@@ -1,6 +1,8 @@
 //! Stages that follow the rounds: bursts, continuous writes, response times at operating points.
 
-use iolite_model::{Nanos, OpKind, PtsPhase, PtsPoint, PtsResumed, PtsSection, PtsStage, PtsStep};
+use iolite_model::{
+    Ending, Nanos, OpKind, PtsPhase, PtsPoint, PtsPreWrite, PtsResumed, PtsSection, PtsStage, PtsStep,
+};
 use iolite_stats::{Direction, Estimate, Histogram, PhaseResult};
 
 use super::progress::{PtsProgress, figure, longest, response};
@@ -85,6 +87,19 @@ impl<'a> PtsProgress<'a> {
                 && ends.is_some_and(|(first, last)| is_between(&continued, [first, last]))
         };
         self.terms().sections().into_iter().filter(is_paused).collect()
+    }
+
+    /// Whether the writes before a measurement are done, in the run that goes on: during the time between two runs, the device could
+    /// recover from them.
+    pub fn is_written(&self, section: PtsSection, pre_write: PtsPreWrite) -> bool {
+        let (run, name) = (self.run(), section.phase(PtsPhase::PreWrite(pre_write)));
+        let is_it = |phase: &PhaseResult| {
+            phase.end.ending == Ending::Completed && phase.info.task.name() == name.as_str()
+        };
+        // The run that goes on may not have a phase yet.
+        let begin = run.concluded::<PtsResumed>().map(|resumed| resumed.phases).max().unwrap_or(0);
+        let last = run.phases.iter().rposition(is_it);
+        last.is_some_and(|last| last as u64 >= begin)
     }
 
     /// Numbers of the phases with which this run, or one that it continues, has continued another.

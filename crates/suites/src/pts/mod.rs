@@ -118,7 +118,7 @@ impl Pts {
         Some(tasks::pre_write(terms, section, number, largest(terms, section), &self.access))
     }
 
-    /// The writes before what is measured next; `None` where they are done, and where there are none.
+    /// The writes before what is measured next; `None` where they are done, and where there are none. After a pause they are repeated.
     fn writes_before(
         &self,
         progress: &PtsProgress<'_>,
@@ -126,8 +126,7 @@ impl Pts {
         pre_write: PtsPreWrite,
         demand: PtsDemand,
     ) -> Option<Task> {
-        let is_missing = progress.phase(section, PtsPhase::PreWrite(pre_write)).is_none();
-        (section.test.is_by_demand() && is_missing)
+        (section.test.is_by_demand() && !progress.is_written(section, pre_write))
             .then(|| tasks::pre_write(&self.terms, section, pre_write, demand, &self.access))
     }
 
@@ -152,11 +151,9 @@ impl Pts {
         let round = u32::try_from(done + 1).unwrap_or(u32::MAX);
         let missing = progress.missing(section, round);
         let cell = *missing.first()?;
-        // A round that has begun goes on where it was.
-        let is_new = missing.len() == terms.cells(section, round).len();
-        let before =
-            |round| self.writes_before(progress, section, PtsPreWrite::Round(round), largest(terms, section));
-        let writes = is_new.then(|| before(round)).flatten();
+        // A round that has begun goes on where it was, after a pause too, but then after writes as at its beginning.
+        let writes =
+            self.writes_before(progress, section, PtsPreWrite::Round(round), largest(terms, section));
         Some(writes.unwrap_or_else(|| tasks::cell(terms, section, cell, &self.access)))
     }
 

@@ -480,6 +480,33 @@ fn every_test_can_be_cut_short_and_goes_on_where_it_was() {
 }
 
 #[test]
+fn writes_before_a_measurement_are_repeated_after_a_pause() {
+    let terms = terms(&[PtsTest::DemandIntensity]);
+    let (whole, _) = simulated(&terms, nothing_yet(), |_| 100);
+    let after = |name: &str| names(&whole).iter().position(|found| *found == name).unwrap() + 1;
+    let round = "demand-intensity, round 2: writes before it";
+    let hour = "demand-intensity: writes before max IOPS";
+    // Right after the writes, in the middle of what they are before, and after all of it.
+    let cell = "demand-intensity, round 2: 4 threads, queue depth 1";
+    let histogram = "demand-intensity: response times at max IOPS";
+    let cases = [(round, Some(round)), (cell, Some(round)), (hour, Some(hour)), (histogram, None)];
+    for (last, repeated) in cases {
+        let cut = after(last);
+        let mut run = nothing_yet();
+        run.phases = whole.phases[..cut].to_vec();
+        let from = iolite_model::RunId("earlier".into());
+        let phases = cut as u64;
+        let resumed = iolite_model::PtsResumed { run: from, phases, idle: Nanos(3600 * CELL) };
+        run.conclusions.push(Concluded::of(&resumed));
+        let (resumed, _) = simulated(&terms, run, |_| 100);
+        let mut expected = names(&whole);
+        repeated.into_iter().for_each(|name| expected.insert(cut, name));
+        // Once only.
+        assert_eq!(names(&resumed), expected, "{last}");
+    }
+}
+
+#[test]
 fn stages_count_as_writes_by_their_time() {
     let terms = PtsTerms { cell: Nanos(60 * CELL), ..terms(&[PtsTest::CrossStimulusRecovery]) };
     let plan = Pts::writes(&terms, terms.span);
