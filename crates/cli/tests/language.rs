@@ -211,6 +211,22 @@ fn comments_texts_and_names_are_in_plain_technical_english() {
     assert!(places.is_empty(), "{}", places.join("\n"));
 }
 
+/// The indentation of a source is no part of a message: the line before ends with a backslash.
+#[test]
+fn messages_have_no_gaps() {
+    let mut files = Vec::new();
+    sources(&root().join("crates"), "rs", &mut files);
+    files.retain(|file| file.components().any(|part| part.as_os_str() == "src"));
+    assert!(files.len() > 300, "{}", files.len());
+    let mut places = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let gaps = text.lines().filter(|line| line.contains(",     "));
+        places.extend(gaps.map(|line| format!("{}: {}", file.display(), line.trim())));
+    }
+    assert!(places.is_empty(), "{}", places.join("\n"));
+}
+
 /// What is neither Rust nor a document, as a whole: descriptions of crates, routines of databases, scripts.
 #[test]
 fn manifests_routines_and_scripts_are_in_plain_technical_english() {

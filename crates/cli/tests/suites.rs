@@ -179,6 +179,7 @@ fn a_run_that_is_measuring_is_not_resumed(place: &TestDirectory, asked: &[&str])
     let output = suite(place, &[asked, &["--resume", "latest"]].concat());
     let said = stderr(&output);
     assert!(said.contains("is still measuring") && output.status.code() == Some(2), "{said}");
+    assert!(said.contains("on another host, say so by `iolite results end"), "{said}");
 }
 
 /// Every test of a drive that is not a hard disk, with what it consists of.

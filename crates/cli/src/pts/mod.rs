@@ -183,7 +183,8 @@ fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<(Run,
     let run = Run::of(&events).ok_or_else(|| UsageError::new(format!("run {id} has no start record")))?;
     if run.ending.is_none() {
         refuse!(
-            "run {id} is still measuring: let it end, or interrupt it, then resume it; if it was killed on another host,              say so by `iolite results end {id}`"
+            "run {id} is still measuring: let it end, or interrupt it, then resume it; if it was killed on another host, \
+             say so by `iolite results end {id}`"
         );
     }
     let Some(theirs) = run.concluded::<PtsTerms>().next() else {
