@@ -5,7 +5,7 @@
 pub enum IcfError {
     /// It does not begin as these files do.
     #[error(
-        "not an Iometer configuration file: it does not begin with `Version` and a number, or with the section `'TEST SETUP`"
+        "not an Iometer configuration file: it does not begin with `Version` and a number, or with the heading of a section, such as `'TEST SETUP`"
     )]
     NoVersion,
     /// It is too large.

@@ -106,8 +106,8 @@ pub fn parse(text: &str) -> Result<Configuration, IcfError> {
     let version = first
         .strip_prefix("Version")
         .is_some_and(|version| version.trim().starts_with(|c: char| c.is_ascii_digit()));
-    // Other programs that write these files leave the version out.
-    if !version && !heading(first).is_some_and(|heading| heading.starts_with("test setup")) {
+    // Other programs that write these files leave the version out, and sections; a collection of specifications has only theirs.
+    if !version && !heading(first).is_some_and(|heading| is_known(&heading)) {
         return Err(IcfError::NoVersion);
     }
     let mut reader = Reader::default();

@@ -150,6 +150,23 @@ fn files_are_read_as_versions_1_1_0_and_2006_and_generators_write_them() {
 }
 
 #[test]
+fn a_bare_collection_of_specifications_is_read() {
+    let begin = EXAMPLE.find("'ACCESS SPECIFICATIONS").unwrap();
+    let end = EXAMPLE.find("'MANAGER LIST").unwrap();
+    // With the heading of the section and without it, by the first of its specifications.
+    let section = &EXAMPLE[begin..end];
+    let specification = section.split_once('\n').unwrap().1;
+    for text in [section, specification] {
+        let read = parse(text).unwrap();
+        assert_eq!(read.specs, parse(EXAMPLE).unwrap().specs);
+        assert!(read.managers.is_empty());
+    }
+    for text in ["'a comment\n'ACCESS SPECIFICATIONS\n", "ACCESS SPECIFICATIONS\n", ""] {
+        assert_eq!(parse(text), Err(IcfError::NoVersion), "{text}");
+    }
+}
+
+#[test]
 fn one_name_for_two_specifications_is_refused() {
     let twice = EXAMPLE.replace(
         "'END access",
