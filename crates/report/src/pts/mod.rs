@@ -12,7 +12,7 @@
 //! | `resumed_from` | null, or the run that this one continues: `run`, `phases` (number of its phases in this run), `idle` (ns between both) |
 //! | `terms` | what was asked for; sizes in bytes, times in nanoseconds |
 //! | `write_cache` | null, or the drive's write cache: `device`, `by` (what was switched), `before` and `during` (whether it was on) |
-//! | `sections` | list: `name`, `unit`, `preconditioning` (`rounds`: rates of the first minutes of writes of the test's access pattern, and whether they are `steady`; null without), `rounds` (the tracked figure of each; of tests by zone, of each zone), `purged`, `paused` (whether a recovery test was continued in the middle by another run), `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`), `cells` (list, means over the window: `read_percent`, `block_bytes` (of the composite workload the largest), `threads` and `depth` (null where they are not varied), `value`, `interval` over the window's rounds, `mean_response_ns`, `max_response_ns`, `bytes_per_second`, `cache` of each round), `stages`, `operating_points`, `zones` |
+//! | `sections` | list: `name`, `unit`, `preconditioning` (`rounds`: rates of the first minutes of writes of the test's access pattern, and whether they are `steady`; null without), `rounds` (the tracked figure of each; of tests by zone, of each zone), `purged`, `paused` (whether a recovery test was continued in the middle by another run), `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`), `cells` (list, means over the window: `read_percent`, `block_bytes` (of the composite workload the largest), `threads` and `depth` (null where they are not varied), `value`, `interval` over the window's rounds, `mean_response_ns`, `max_response_ns`, `bytes_per_second`, `cache` of each round; of host idle recovery, `value` and `interval` are of the last `terms.cell` of each round, the others of the whole round), `stages`, `operating_points`, `zones` |
 //! | `sections[].stages` | list, of recovery tests: `name`, `steps` (number), `value`, `interval` over the steps, `first`, `last`, `ratio` (to the writes before), `wait_ns` and `idle_ns` (asked for and measured), `mean_response_ns`, `max_response_ns` |
 //! | `sections[].operating_points` | list, of tests that vary the demand: `name`, `threads`, `depth`, `operations_per_second`, `p50_ns`, `p99_ns`, `p999_ns`, `p99999_ns`, `max_ns`; a percentile is null where less than one operation is beyond it |
 //! | `sections[].zones` | list, of tests by zone: `zone`, `name`, `offset_bytes`, `length_bytes`, `cells` (`read_percent`, `block_bytes`, `value`) |
@@ -66,8 +66,9 @@ fn settings(terms: &PtsTerms, styler: Styler) -> String {
     };
     let threads = if terms.threads == 1 { "1 thread".into() } else { format!("{} threads", terms.threads) };
     let class = terms.class.map(|class| format!("class {}, ", class.name())).unwrap_or_default();
+    let rounds = last_part(terms);
     let text = format!(
-        "{class}active range {}, {} with queue depth {}, {} per cell and round, window of {} rounds, at most {}; {purge}",
+        "{class}active range {}, {} with queue depth {}, {} per cell and round, window of {} rounds, at most {}; {purge}{rounds}",
         terms.span, threads, terms.depth, terms.cell, terms.window, terms.max_rounds
     );
     let mut out = machine::line(styler, "settings", text);
@@ -77,6 +78,16 @@ fn settings(terms: &PtsTerms, styler: Styler) -> String {
         out += &(styler.paint(Emphasis::Caution, &styler.clean(text)) + "\n");
     }
     out
+}
+
+/// The rounds of host idle recovery, which are longer than a cell; empty where there are none.
+fn last_part(terms: &PtsTerms) -> String {
+    let test = PtsTest::HostIdleRecovery;
+    let length = terms.cell_length(test);
+    if !terms.tests.contains(&test) || length <= terms.cell {
+        return String::new();
+    }
+    format!("; {}: rounds of {length}, of which the last {} count", test.name(), terms.cell)
 }
 
 /// The drive's write cache during the run.

@@ -94,6 +94,19 @@ fn a_test_that_is_not_steady_is_named_in_one_line() {
 }
 
 #[test]
+fn the_settings_say_which_part_of_a_round_of_host_idle_recovery_counts() {
+    let of = |tests: &[PtsTest]| {
+        let shown = settings(&PtsTerms { tests: tests.to_vec(), ..terms(1.0) }, Styler(style()));
+        shown.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let shown = of(&[PtsTest::Iops, PtsTest::HostIdleRecovery]);
+    assert!(shown.contains("60.0 s per cell and round"), "{shown}");
+    let rounds = "host-idle-recovery: rounds of 1800 s, of which the last 60.0 s count";
+    assert!(shown.contains(rounds), "{shown}");
+    assert!(!of(&[PtsTest::Iops]).contains("host-idle-recovery"));
+}
+
+#[test]
 fn a_resumed_run_names_the_one_that_it_continues() {
     let mut run = run(1.0);
     let idle = Nanos(3_600_000_000_000);

@@ -28,7 +28,8 @@ pub struct PtsRounds {
     pub window: Option<PtsWindow>,
 }
 
-/// A cell over the rounds of a measurement window.
+/// A cell over the rounds of a measurement window. Of host idle recovery, the mean is that of the last minute of each round, bytes and
+/// response times are those of the whole round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PtsFigures {
     /// Mean of the rounds: operations per second; nanoseconds in the latency test, bytes per second in the throughput test.
