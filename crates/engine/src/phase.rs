@@ -1,6 +1,7 @@
 //! A phase of block I/O: opens the target, and runs a group of measured loops on the back end asked for.
 
 use std::io;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use iolite_model::{
@@ -77,6 +78,8 @@ pub(crate) struct Phase {
     pub(crate) zones: Option<ZonesOfTask>,
     /// Other tasks that start with it use its files.
     pub(crate) shares_files: bool,
+    /// Its workers use the process's table of descriptors, as all do that start with them.
+    pub(crate) shares_descriptors: bool,
 }
 
 /// What is done with a back end, whatever it is.
@@ -188,6 +191,7 @@ impl Phase {
             flow: None,
             zones: None,
             shares_files: false,
+            shares_descriptors: false,
         })
     }
 
@@ -235,10 +239,24 @@ impl Phase {
 
     /// The outcome of its workers. A state that nothing was written down in is discarded.
     pub(crate) fn ran(&self, outcome: Result<Outcome, WorkersError>) -> Result<Outcome, EngineError> {
-        if let (Err(_), Some(verification)) = (&outcome, &self.verification) {
-            verification.discard_state();
+        if outcome.is_err() {
+            self.discard_state();
         }
         Ok(outcome?)
+    }
+
+    /// Removes the verification state, if one was created: nothing was measured.
+    pub(crate) fn discard_state(&self) {
+        self.verification.iter().for_each(Verification::discard_state);
+    }
+
+    /// Whether a worker has a file with a descriptor of so high a number that a table of its own would take longer to copy than it
+    /// saves.
+    pub(crate) fn has_high_descriptors(&self) -> bool {
+        let is_high =
+            |files: Files| files.spans().iter().any(|span| span.file.as_raw_fd() >= descriptors::MAX_COPIED);
+        self.needs_only_its_files()
+            && (0..self.here).filter_map(|worker| self.targets.files(worker)).any(is_high)
     }
 
     /// Creates the verification state that the task asks for.
@@ -304,7 +322,7 @@ impl Phase {
                 _ => self.measure(self.null(block)?, plan, start),
             };
         };
-        let files = if self.needs_only_its_files() {
+        let files = if self.needs_only_its_files() && !self.shares_descriptors {
             self.targets = Targets::none();
             files.own()
         } else {

@@ -72,6 +72,7 @@ pub fn run_set(
     }
     join_flows(&mut members);
     note_shared_files(&mut members);
+    note_descriptors(&mut members);
     join_zones(&mut members)?;
     if let [member] = members.as_slice() {
         return Ok(Measured(vec![member.run(None, clock, control, sink)?]));
@@ -116,6 +117,17 @@ fn note_shared_files(members: &mut [Member]) {
     paths.iter().flatten().for_each(|path| *users.entry(path).or_default() += 1);
     for (phase, paths) in phases.iter_mut().zip(&paths) {
         phase.shares_files = paths.iter().any(|path| users[path] > 1);
+    }
+}
+
+/// Where one task has too many files for a table of descriptors of its workers' own, no worker has one: they are measured alike.
+fn note_descriptors(members: &mut [Member]) {
+    let shares =
+        members.iter().any(|member| matches!(member, Member::Io(phase) if phase.has_high_descriptors()));
+    for member in members {
+        if let Member::Io(phase) = member {
+            phase.shares_descriptors = shares;
+        }
     }
 }
 
@@ -203,9 +215,11 @@ fn run_joint(
             phases.push((index, &**phase));
         }
     }
+    let discard_states = || phases.iter().for_each(|(_, phase)| phase.discard_state());
     for (index, phase) in &phases {
         if let Err(error) = phase.begin_state() {
             line.leave();
+            discard_states();
             return vec![(*index, Err(error))];
         }
     }
@@ -224,6 +238,11 @@ fn run_joint(
             turn.over(outcome.ending == Ending::Completed);
         }
     });
+    // Also where none of them has measured.
+    descriptors::close_left_behind();
+    if outcomes.iter().any(Result::is_err) {
+        discard_states();
+    }
     let ran = phases.iter().zip(outcomes).map(|(&(index, phase), outcome)| {
         let outcome = phase.ran(outcome);
         (index, outcome.map(|outcome| phase.conclude_on_files(outcome, clock, control)))

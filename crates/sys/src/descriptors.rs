@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 /// `CLOSE_RANGE_UNSHARE` of linux/close_range.h (Linux 5.9).
 const UNSHARE: libc::c_uint = 1 << 1;
 
-/// Numbers of descriptors above which a thread gets no table of its own. The kernel copies all descriptors up to the highest that the
+/// Numbers of descriptors from which on a thread gets no table of its own. The kernel copies all descriptors up to the highest that the
 /// thread keeps, so that a thousand threads with a file each would copy, and close again, half a million.
-const MAX_COPIED: RawFd = 256;
+pub const MAX_COPIED: RawFd = 256;
 
 /// What owns descriptors of the shared table, and belonged to threads that no longer use that table.
 static LEFT_BEHIND: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());

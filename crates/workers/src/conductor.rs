@@ -46,7 +46,7 @@ pub(crate) fn conduct(
     let origin = origin.map(|origin| origin.saturating_add(group.delay.0));
     transport.release(origin);
     ready?;
-    let Some(origin) = origin else { return called_off(group, transport) };
+    let Some(origin) = origin else { return called_off(group, Instant::now(), transport) };
     sink.event(&Event::PhaseReleased(release(group.phase, group.clock, origin)));
     Ok(Conductor::new(group, control, transport, origin).conduct(sink))
 }
@@ -68,7 +68,8 @@ fn prepare(
 /// Workers that get ready.
 pub(crate) struct Preparing {
     pub(crate) ready: u32,
-    since: Instant,
+    /// When their patience began.
+    pub(crate) since: Instant,
 }
 
 impl Preparing {
@@ -96,14 +97,18 @@ impl Preparing {
             return Ok(Some(false));
         }
         let left = group.patience.ready.saturating_sub(self.since.elapsed());
-        if left.is_zero() {
-            return Err(WorkersError::NotReady { workers: group.workers, patience: group.patience.ready });
-        }
+        // What has come counts, however late it is looked at.
         match transport.receive(wait.min(left)) {
             Some((_, WorkerMessage::Ready)) => self.ready += 1,
             Some((_, WorkerMessage::Failed(error))) => return Err(WorkersError::Work(error)),
             Some((worker, WorkerMessage::Gone | WorkerMessage::Ended(_))) => {
                 return Err(WorkersError::Died { worker: group.first + worker as u32 });
+            }
+            None if left.is_zero() => {
+                return Err(WorkersError::NotReady {
+                    workers: group.workers,
+                    patience: group.patience.ready,
+                });
             }
             Some((_, WorkerMessage::Interval(_) | WorkerMessage::Operations(_))) | None => {}
         }
@@ -111,12 +116,13 @@ impl Preparing {
     }
 }
 
-/// The result of a phase that was not begun: a worker's error, or an interruption. Workers get a moment to leave.
+/// The result of a phase that was not begun: a worker's error, or an interruption. Workers get a moment to leave from when it was called
+/// off.
 pub(crate) fn called_off(
     group: &WorkerGroup,
+    called_off: Instant,
     transport: &mut dyn Transport,
 ) -> Result<Outcome, WorkersError> {
-    let called_off = Instant::now();
     let mut gone = 0;
     while gone < group.workers {
         let left = DRAIN_INTERRUPTED.saturating_sub(called_off.elapsed());
@@ -179,6 +185,11 @@ impl Conductor<'_> {
     /// Whether workers measure that are not to be given up on.
     pub(crate) fn goes_on(&self) -> bool {
         self.ends.count(Standing::Running) > 0 && !self.overdue()
+    }
+
+    /// How often it collects.
+    pub(crate) fn tick(&self) -> Duration {
+        self.tick
     }
 
     /// Time until it is to collect.

@@ -2,7 +2,7 @@
 //! counts, and be woken twenty times a second.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iolite_model::{Event, Sink};
 
@@ -15,6 +15,10 @@ use crate::lane::{Finished, WorkerStart};
 use crate::outcome::Outcome;
 use crate::threads::Threads;
 use crate::transport::Transport;
+
+/// Messages of a group that are taken before it is the turn of the next: workers that report each operation may send more than the sinks
+/// take, and the others' messages would never be looked at.
+const TAKEN_IN_TURN: usize = 4;
 
 /// A group whose workers are threads, to be conducted by the thread that has created it.
 pub struct Conducted<'a> {
@@ -64,8 +68,9 @@ pub fn conduct_together(
     let outcomes = match origin {
         Some(origin) => conduct(&mut groups, origin, sink, ended).into_iter().map(Ok).collect(),
         None => {
+            let now = Instant::now();
             let called_off = |(of, ready): (&mut Conducted<'_>, Result<bool, WorkersError>)| {
-                ready.and_then(|_| called_off(of.group, of.transport.as_mut()))
+                ready.and_then(|_| called_off(of.group, now, of.transport.as_mut()))
             };
             groups.iter_mut().zip(ready).map(called_off).collect()
         }
@@ -79,6 +84,8 @@ pub fn conduct_together(
 fn prepare(groups: &mut [Conducted<'_>]) -> Vec<Result<bool, WorkersError>> {
     let mut preparing: Vec<Result<Preparing, WorkersError>> =
         groups.iter_mut().map(|of| Preparing::start(of.group, of.transport.as_mut())).collect();
+    // From here on: the first have waited until the last were started.
+    preparing.iter_mut().flatten().for_each(|preparing| preparing.since = Instant::now());
     let mut left = groups.len();
     while left > 0 && preparing.iter().all(Result::is_ok) {
         left = 0;
@@ -126,23 +133,33 @@ fn conduct(
         conductors.push(Some(Conductor::new(group, control, transport.as_mut(), origin)));
     }
     let mut outcomes: Vec<Option<Outcome>> = conductors.iter().map(|_| None).collect();
-    loop {
-        let mut wait = None;
+    while conductors.iter().any(Option::is_some) {
+        let (mut wait, mut has_more) = (Duration::ZERO, false);
         for (index, place) in conductors.iter_mut().enumerate() {
-            let Some(mut conductor) = place.take() else { continue };
-            while conductor.turn(Duration::ZERO, sink) && conductor.goes_on() {}
+            let Some(conductor) = place else { continue };
+            has_more |= take_in_turn(conductor, sink);
             if conductor.goes_on() {
-                wait = Some(wait.map_or(conductor.until_tick(), |wait| conductor.until_tick().min(wait)));
-                *place = Some(conductor);
-            } else {
+                // As long as the last of them has time, so that all are due together.
+                wait = wait.max(conductor.until_tick()).min(conductor.tick());
+            } else if let Some(conductor) = place.take() {
                 let outcome = conductor.finish(sink);
                 ended(index, &outcome);
                 outcomes[index] = Some(outcome);
             }
         }
-        let Some(wait) = wait else { break };
-        // Workers wake this thread when they have something to report.
-        thread::park_timeout(wait);
+        if !has_more {
+            // Workers wake this thread when they have something to report.
+            thread::park_timeout(wait);
+        }
     }
     outcomes.into_iter().flatten().collect()
+}
+
+/// Takes some of what a group's workers have reported; whether there may be more.
+fn take_in_turn(conductor: &mut Conductor<'_>, sink: &mut dyn Sink) -> bool {
+    let mut taken = 0;
+    while taken < TAKEN_IN_TURN && conductor.turn(Duration::ZERO, sink) && conductor.goes_on() {
+        taken += 1;
+    }
+    taken == TAKEN_IN_TURN
 }

@@ -4,8 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::convert::Infallible;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use iolite_model::{Ending, Event, Nanos, OpKind, Ramp, Sink, Stop};
@@ -84,7 +85,7 @@ fn each_group_has_its_own_outcome_and_ends_when_its_workers_do() {
     let delayed = WorkerGroup { delay: Nanos(20_000_000), ..group(2, 1, &control) };
     let groups = [group(0, 3, &control), group(1, 1, &control), delayed];
     let (end, ended) = mpsc::channel::<()>();
-    let ended = std::sync::Arc::new(Mutex::new(ended));
+    let ended = Arc::new(Mutex::new(ended));
     let conducted = groups.iter().zip([10u64, 20, 30]).map(|(group, times)| {
         let (waits, ended) = (group.phase == 0, ended.clone());
         group.with_threads(move |worker| {
@@ -174,4 +175,73 @@ fn a_phase_is_ended_alone_and_an_interruption_ends_all() {
         let expected = if all { Ending::Interrupted } else { Ending::Completed };
         assert_eq!(endings, [expected.clone(), expected]);
     }
+}
+
+/// Operations that a worker has reported, and whether it reports no more.
+#[derive(Default)]
+struct Reporter {
+    reported: AtomicU64,
+    is_done: AtomicBool,
+}
+
+/// Takes what a worker reports only after it has reported more: its messages never come to an end before it does.
+struct Slow {
+    of: Arc<Reporter>,
+    taken: u64,
+}
+
+impl Sink for Slow {
+    fn event(&mut self, event: &Event) {
+        let Event::Operations(log) = event else { return };
+        self.taken += log.operations.len() as u64;
+        let wanted = self.taken + 2 * log.operations.len() as u64;
+        while self.of.reported.load(Ordering::SeqCst) < wanted && !self.of.is_done.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_group_that_reports_without_end_keeps_no_other_from_its_end() {
+    let control = Control::default();
+    control.report_operations();
+    let (of, is_over) = (Arc::<Reporter>::default(), Arc::<AtomicBool>::default());
+    let groups = [group(0, 1, &control), group(1, 1, &control)];
+    let conducted = groups.iter().map(|group| {
+        let (of, is_over, reports) = (of.clone(), is_over.clone(), group.phase == 0);
+        group.with_threads(move |_| {
+            let (of, is_over) = (of.clone(), is_over.clone());
+            move |start: WorkerStart| -> Result<Finished, Infallible> {
+                let Some(mut lane) = start.ready() else { return Ok(None) };
+                let most = if reports { 1 << 20 } else { 1 };
+                for _ in 0..most {
+                    if reports && is_over.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    let now = lane.now();
+                    let (kind, bytes) = (OpKind::Read, 512);
+                    lane.record_reported(Completion {
+                        kind,
+                        intended: now,
+                        issued: now,
+                        completed: now,
+                        bytes,
+                    });
+                    of.reported.fetch_add(u64::from(reports), Ordering::SeqCst);
+                }
+                of.is_done.fetch_or(reports, Ordering::SeqCst);
+                let now = lane.now();
+                lane.close(now);
+                Ok(Some((lane, WorkerEnd::default())))
+            }
+        })
+    });
+    let mut order = Vec::new();
+    let mut slow = Slow { of: of.clone(), taken: 0 };
+    let outcomes = conduct_together(conducted.collect(), &Line::default(), &mut slow, &mut |index, _| {
+        order.push(index);
+        is_over.store(true, Ordering::SeqCst);
+    });
+    assert!(outcomes.into_iter().all(|of| of.unwrap().ending == Ending::Completed));
+    assert_eq!(order, [1, 0]);
 }
