@@ -6,9 +6,9 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use iolite_db::Error;
-use iolite_model::{CheckpointCycles, Event, Iops, Nanos, RateKept, Sink, Stop, TprocCCounted, TprocCTask};
+use iolite_model::{CheckpointCycles, Iops, Nanos, RateKept, Sink, Stop, TprocCCounted, TprocCTask};
 use iolite_sys::clock::Clock;
-use iolite_workers::{Control, Finished, Outcome, Patience, WorkerEnd, WorkerGroup, WorkerStart};
+use iolite_workers::{Control, Finished, Outcome, Patience, StartLine, WorkerEnd, WorkerGroup, WorkerStart};
 
 use super::contract::Database;
 use super::counters::{Counters, Measures, Read};
@@ -76,13 +76,13 @@ pub fn run(
     };
     let tally = Arc::new(Tally::default());
     let counters = Counters::start(database, measures(task, phase, clock, control))?;
-    let mut watched = Watched { sink, clock, released: Some(counters.released()), origin: 0 };
-    let outcome = group.run(None, &mut watched, |worker| {
+    let release = Release { clock, released: counters.released(), origin: AtomicU64::default() };
+    let outcome = group.run(Some(&release), sink, |worker| {
         let (database, task, tally) = (database.clone(), task.clone(), tally.clone());
         move |start| work(database.as_ref(), &task, layout, worker, kinds, tally, start)
     });
-    let origin = watched.origin;
-    drop(watched);
+    let origin = release.origin.load(Ordering::Relaxed);
+    drop(release);
     let read = counters.finish();
     let mut outcome = outcome?;
     outcome.rate = kept(task, &outcome);
@@ -163,25 +163,26 @@ fn work(
     Ok(Some((lane, end)))
 }
 
-/// Passes events on, and makes the release known to who reads counters.
-struct Watched<'a> {
-    sink: &'a mut dyn Sink,
+/// Where the users are released: who reads counters has the same origin of time as they have.
+struct Release {
     clock: Clock,
-    released: Option<Sender<u64>>,
-    origin: u64,
+    released: Sender<u64>,
+    origin: AtomicU64,
 }
 
-impl Sink for Watched<'_> {
-    fn event(&mut self, event: &Event) {
-        if matches!(event, Event::PhaseReleased(_))
-            && let Some(released) = &self.released
-        {
-            self.origin = self.clock.now();
-            // Who reads has failed where this is not heard.
-            let _ = released.send(self.origin);
+impl StartLine for Release {
+    fn wait(&self, give_up: &dyn Fn() -> bool) -> Option<u64> {
+        if give_up() {
+            return None;
         }
-        self.sink.event(event);
+        let origin = self.clock.now();
+        self.origin.store(origin, Ordering::Relaxed);
+        // Who reads has failed where this is not heard.
+        let _ = self.released.send(origin);
+        Some(origin)
     }
+
+    fn leave(&self) {}
 }
 
 fn counted(mut read: Read, at: Nanos, tally: &Tally) -> Option<(TprocCCounted, Option<CheckpointCycles>)> {
