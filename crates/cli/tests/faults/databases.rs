@@ -9,7 +9,7 @@ use iolite_model::ErrorCause;
 
 use crate::common::{IOLITE, TestDirectory, is_root, skip, stderr};
 use crate::file_system::Faulty;
-use crate::fuse::{Call, Fault, Rule};
+use crate::fuse::{Cached, Call, Fault, Rule};
 use crate::{ended_by_itself, injected, nothing_is_lost};
 
 /// A command of a database in `directory`, with its results beside the directory of the test.
@@ -126,7 +126,7 @@ fn an_index_of_the_log_that_cannot_be_read_is_an_error_after_which_nothing_is_lo
         for name in ["RanRead.db", "RanWriteGlobal1.db"] {
             fs::copy(place.data().join(name), at.join(name)).unwrap();
         }
-        faulty.disk.script().use_page_cache();
+        faulty.disk.script().cache(Cached::UntilOpened);
         let mut run = ran(place, verb, "run", &at, &["--jobs", "1", "--runtime", "600s"]);
         let mut child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         place.wait_for_intervals(&mut child, 3);

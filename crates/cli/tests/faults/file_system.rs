@@ -10,7 +10,7 @@ use iolite_model::ErrorCause;
 use serde_json::Value;
 
 use crate::common::{Loop, Mount, TestDirectory, entries, json, skip, stderr};
-use crate::fuse::{Call, Fault, Rule, Volatile};
+use crate::fuse::{Cached, Call, Fault, Rule, Volatile};
 use crate::{ended_by_itself, injected, nothing_is_lost, run};
 
 const OPERATIONS: u64 = 200;
@@ -109,7 +109,10 @@ fn writes() -> String {
 
 /// Checks that the remedy of a cause is named. docs/errors.md lists each call as the test of that cause.
 fn produced(cause: ErrorCause, text: &str) {
-    assert!(text.contains(cause.remedy()), "{cause:?}: {text}");
+    // Lines are as wide as a terminal.
+    let [all, remedy] =
+        [text, cause.remedy()].map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    assert!(all.contains(&remedy), "{cause:?}: {text}");
 }
 
 /// What is warned of where every tenth write fails so.
@@ -211,7 +214,7 @@ fn short_transfers_are_counted() {
 #[test]
 fn a_mapped_page_that_cannot_be_read_is_an_error_of_its_operation() {
     let Some(faulty) = Faulty::new() else { return };
-    faulty.disk.script().use_page_cache();
+    faulty.disk.script().cache(Cached::UntilOpened);
     // The kernel asks for a page again before it gives up: no later call may succeed.
     let rules = vec![Rule::new(Call::Read, Fault::Error(5)).after(20)];
     let rest = format!("mix = 'read'\naccess = 'random'\nstop.operations = {OPERATIONS}");

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::common::fio::{Program, command_as_fio, empty_directory, fio_is_installed, run_as_fio};
 use crate::common::{TestDirectory, stderr};
-use crate::fuse::{Call, Fault, Rule};
+use crate::fuse::{Cached, Call, Fault, Rule};
 use crate::injected;
 
 use super::file_system::Faulty;
@@ -198,7 +198,7 @@ fn jobs_wait_for_the_lock_of_their_file() {
 #[test]
 fn the_page_cache_is_dropped_as_often_as_by_fio() {
     let Some(faulty) = Faulty::new() else { return };
-    faulty.disk.script().use_page_cache();
+    faulty.disk.script().cache(Cached::Always);
     let programs = if fio_is_installed() { &[Program::Ours, Program::Theirs][..] } else { &[Program::Ours] };
     for program in programs {
         for (job, expected) in [

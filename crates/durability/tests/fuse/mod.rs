@@ -17,7 +17,7 @@ use fuser::{
     ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
-pub(crate) use script::{Call, Fault, Rule, Script};
+pub(crate) use script::{Cached, Call, Fault, Rule, Script};
 
 /// O_DIRECT, of all architectures that tests run on.
 const DIRECT: i32 = if cfg!(target_arch = "aarch64") { 0o200_000 } else { 0o40_000 };
@@ -258,10 +258,7 @@ impl Filesystem for Volatile {
         {
             return reply.error(Errno::from_i32(number));
         }
-        // What programs transfer is transferred as they say, not by pages; pages stay when a file is opened again, as on a disk.
-        let by_call = !self.script.page_cache();
-        let flags = if by_call { FopenFlags::FOPEN_DIRECT_IO } else { FopenFlags::FOPEN_KEEP_CACHE };
-        reply.opened(FileHandle(0), flags);
+        reply.opened(FileHandle(0), self.script.cached().flags());
     }
 
     fn read(

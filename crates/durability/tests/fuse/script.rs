@@ -1,9 +1,10 @@
 //! What goes wrong in the file system, call by call.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use fuser::FopenFlags;
 
 /// A call of the kernel that a fault may be injected into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,12 +64,33 @@ impl Rule {
     }
 }
 
+/// How the kernel caches the files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Cached {
+    /// Not at all: what programs transfer is transferred as they say.
+    #[default]
+    Never,
+    /// By pages, so that they can be mapped, until a file is opened again.
+    UntilOpened,
+    /// By pages, which stay when a file is opened again, as on a disk.
+    Always,
+}
+
+impl Cached {
+    pub(crate) fn flags(self) -> FopenFlags {
+        match self {
+            Cached::Never => FopenFlags::FOPEN_DIRECT_IO,
+            Cached::UntilOpened => FopenFlags::empty(),
+            Cached::Always => FopenFlags::FOPEN_KEEP_CACHE,
+        }
+    }
+}
+
 /// The rules, in order: of several that apply, the first one counts.
 #[derive(Default)]
 pub(crate) struct Script {
     rules: Mutex<Vec<Rule>>,
-    /// Whether files are read by pages, through the kernel's cache: only such files can be mapped.
-    page_cache: AtomicBool,
+    cached: Mutex<Cached>,
     /// Replies that are never sent, kept because dropping one sends an error.
     held: Mutex<Vec<Box<dyn Any + Send>>>,
 }
@@ -79,13 +101,13 @@ impl Script {
         *self.rules() = rules;
     }
 
-    /// Files that are opened from now on are read by pages.
-    pub(crate) fn use_page_cache(&self) {
-        self.page_cache.store(true, Ordering::Relaxed);
+    /// How files that are opened from now on are cached.
+    pub(crate) fn cache(&self, cached: Cached) {
+        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = cached;
     }
 
-    pub(crate) fn page_cache(&self) -> bool {
-        self.page_cache.load(Ordering::Relaxed)
+    pub(crate) fn cached(&self) -> Cached {
+        *self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Calls so far that the rule of this number was applied to.
