@@ -65,7 +65,7 @@ fn a_limit_on_the_size_of_files_is_an_error_with_its_remedy() {
 fn a_limit_on_cpu_time_ends_a_run_that_keeps_its_results() {
     let place = TestDirectory::new();
     let text = "[[tasks]]\n[tasks.io]\nname = 'busy'\ntarget.null = { size = '1MiB' }\nbackend = 'null'\ninterval = '50ms'\n\
-                workers = 8\nstop.runtime = '1h'\n";
+                workers = 8\nconcurrency = 8\nstop.runtime = '1h'\n";
     let Some(output) = within(&["prlimit", "--cpu=4:30"], &run(&place, text)) else { return };
     injected("limits on CPU time", 1);
     ended_by_itself(&output);
