@@ -302,6 +302,19 @@ mod tests {
     }
 
     #[test]
+    fn a_host_of_the_option_file_is_connected_to_whatever_socket_it_has() {
+        let file = "[client]\nhost=db.example.org\nsocket=/run/x.sock\nport=77\nssl-mode=REQUIRED\n";
+        let target = Target::with_options("mysql://me@/shop", file).unwrap();
+        assert_eq!(target.place, "mysql://me@db.example.org:77/shop");
+        assert!(target.opts.get_ssl_opts().is_some() && !target.unencrypted && !target.is_local());
+        let file = file
+            .replace("[client]\n", "[client]\nhost=one.example.org\n")
+            .replace("host=db.example.org", "host=localhost");
+        let target = Target::with_options("mysql://me@/shop", &file).unwrap();
+        assert_eq!(target.place, "mysql://me@localhost/shop?socket=/run/x.sock");
+    }
+
+    #[test]
     fn urls_name_a_database_and_hide_the_password() {
         let target = Target::parse("mysql://me:se%40cret@[::1]:3307/shop").unwrap();
         assert_eq!((target.place.as_str(), target.schema.as_str()), ("mysql://me@[::1]:3307/shop", "shop"));

@@ -25,6 +25,8 @@ struct OptionFiles {
     tried: usize,
     /// Those that are not used, each with the reason.
     unused: Vec<String>,
+    /// Whether there were more than are read.
+    more: bool,
 }
 
 /// The user's own settings; none without the file, or where it is not used.
@@ -55,9 +57,8 @@ fn valued(lines: Vec<Setting>) -> Vec<Setting> {
     lines.into_iter().map(|(name, value)| (name, value_of(&value))).collect()
 }
 
-/// What a value stands for: without a comment behind it and the quotes around it, its escapes (`\n`, `\s` for a space) undone.
+/// What a value stands for: without the quotes around it, its escapes (`\n`, `\s` for a space) undone.
 fn value_of(raw: &str) -> String {
-    let raw = without_comment(raw).trim();
     let quoted = ['"', '\''].into_iter().find_map(|quote| raw.strip_prefix(quote)?.strip_suffix(quote));
     let mut value = String::new();
     let mut characters = quoted.unwrap_or(raw).chars();
@@ -79,19 +80,19 @@ fn value_of(raw: &str) -> String {
     value
 }
 
-/// A value up to a `#` outside of quotes.
-fn without_comment(raw: &str) -> &str {
+/// A line up to a `#` outside of quotes. The clients cut it before they look for a `=`: options that stand alone have comments, too.
+fn without_comment(line: &str) -> &str {
     let (mut quote, mut escaped) = (None, false);
-    for (at, character) in raw.char_indices() {
+    for (at, character) in line.char_indices() {
         match (quote, character) {
-            (None, '#') => return &raw[..at],
+            (None, '#') => return &line[..at],
             (None, '"' | '\'') => quote = Some(character),
             (Some(open), _) if open == character && !escaped => quote = None,
             _ => {}
         }
         escaped = quote.is_some() && character == '\\' && !escaped;
     }
-    raw
+    line
 }
 
 /// The files of a directory that are option files, by name.
@@ -126,7 +127,7 @@ impl OptionFiles {
 
     /// Settings as they stand.
     fn lines_of(&mut self, text: &str) -> Vec<Setting> {
-        ini::with_directives(text, &SECTIONS, &mut |directive| self.included(directive))
+        ini::with_directives(text, &SECTIONS, without_comment, &mut |directive| self.included(directive))
     }
 
     /// `!include FILE`, and `!includedir DIRECTORY`: its files that end in `.cnf`, by name.
@@ -149,6 +150,12 @@ impl OptionFiles {
         for file in files {
             if self.tried < MAX_FILES {
                 settings.extend(self.of_file(&file));
+            } else if !self.more {
+                self.more = true;
+                let shown = file.display();
+                self.unused.push(format!(
+                    "the option file {shown} and all that are included after it are not used: at most {MAX_FILES} files are read"
+                ));
             }
         }
         settings
@@ -164,16 +171,18 @@ pub(super) fn complete(
     tls: &mut TlsSettings,
 ) -> Result<OptsBuilder> {
     let (login, host) = authority.rsplit_once('@').unwrap_or(("", authority));
-    let named = !host.is_empty() && host != "localhost";
+    let of_file = |wanted: &str| {
+        let found = settings.iter().rev().find(|(name, _)| name.replace('_', "-") == wanted);
+        found.map(|(_, value)| value.as_str())
+    };
+    let named = |host: &str| !host.is_empty() && host != "localhost";
+    let of_url = named(host);
+    // A socket is for this host alone, whoever names another.
+    let elsewhere = of_url || (host.is_empty() && of_file("host").is_some_and(named));
     let (user, mut builder) = (opts.get_user().map(str::to_owned), OptsBuilder::from_opts(opts.clone()));
     let mut own_password = None;
     // More than `ssl` asks for, wherever it stands.
-    if settings
-        .iter()
-        .rev()
-        .find(|(name, _)| name.replace('_', "-") == VERIFY)
-        .is_some_and(|(_, value)| is_on(value))
-    {
+    if of_file(VERIFY).is_some_and(is_on) {
         tls.set("sslmode", "verify-full")?;
     }
     let mut known = BTreeSet::new();
@@ -187,16 +196,15 @@ pub(super) fn complete(
             "user" if user.is_none() && login.is_empty() => builder = builder.user(Some(value)),
             "password" if opts.get_pass().is_none() => own_password = own_password.or(Some(value.clone())),
             "host" if host.is_empty() => builder = builder.ip_or_hostname(Some(value)),
-            "port" if !named && !host.contains(':') => {
+            "port" if !of_url && !host.contains(':') => {
                 let port = value.parse().map_err(|_| wrong("port"))?;
                 builder = builder.tcp_port(port);
             }
-            "socket" if !named && opts.get_socket().is_none() => builder = builder.socket(Some(value)),
+            "socket" if !elsewhere && opts.get_socket().is_none() => builder = builder.socket(Some(value)),
             _ => {}
         }
     }
-    let of_file = settings.iter().rev().find(|(name, _)| name == "user").map(|(_, value)| value.as_str());
-    if own_password.is_some() && (user.is_none() || user.as_deref() == of_file) {
+    if own_password.is_some() && (user.is_none() || user.as_deref() == of_file("user")) {
         builder = builder.pass(own_password);
     }
     Ok(builder)
@@ -250,6 +258,10 @@ mod tests {
         assert_eq!(mode("ssl=0"), TlsMode::Prefer);
         assert_eq!(mode("ssl_verify_server_cert\nssl"), TlsMode::VerifyFull);
         assert_eq!(mode("ssl\nssl-verify-server-cert=OFF"), TlsMode::Require);
+        // Comments stand behind names, too, and behind headings.
+        assert_eq!(mode("ssl # required"), TlsMode::Require);
+        assert_eq!(mode("ssl-verify-server-cert # = always"), TlsMode::VerifyFull);
+        assert_eq!(mode("[mysqld]\n[client]  # mine\nssl-mode=REQUIRED#"), TlsMode::Require);
     }
 
     #[test]
@@ -259,6 +271,7 @@ mod tests {
             ("a b # comment", "a b"),
             ("'a # b'  # comment", "a # b"),
             ("\"a#b = c\"", "a#b = c"),
+            ("# comment", ""),
             (r"a\\b\sc\td", "a\\b c\td"),
             (r"'it\'s'", "it's"),
             (r"\q", r"\q"),
@@ -266,7 +279,8 @@ mod tests {
             ("\"", "\""),
             ("", ""),
         ] {
-            assert_eq!(value_of(raw), value, "{raw}");
+            let found = settings_of(&format!("[client]\nx = {raw}\n"));
+            assert_eq!(found, [("x".to_owned(), value.to_owned())], "{raw}");
         }
     }
 
@@ -303,6 +317,8 @@ mod tests {
         std::fs::write(&circle, format!("[client]\nuser=me\n{}", order.repeat(20))).unwrap();
         let mut files = OptionFiles::default();
         assert_eq!(files.of_file(&circle).len(), MAX_FILES);
+        let said = files.unused.join("\n");
+        assert!(files.unused.len() == 1 && said.contains("at most 100 files"), "{said}");
         let missing = directory.path().join("missing");
         let mut files = OptionFiles::default();
         let text =
@@ -319,5 +335,9 @@ mod tests {
         assert_eq!(completed("mysql://localhost/shop", file).0.get_socket(), Some("/run/x.sock"));
         let (opts, _) = completed("mysql://db.example.org/shop", file);
         assert_eq!((opts.get_socket(), opts.get_tcp_port()), (None, 3306));
+        // Nor is it for a host that the file itself names.
+        let file = "[mysql]\nhost=db.example.org\nsocket=/run/x.sock\nport=77\n";
+        let (opts, _) = completed("mysql://localhost/shop", file);
+        assert_eq!(opts.get_socket(), Some("/run/x.sock"));
     }
 }
