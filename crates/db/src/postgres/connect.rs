@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use iolite_model::ErrorCause;
@@ -11,6 +12,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::defaults::{self, ClientEnvironment};
 use super::failure::{failed, is_handshake};
+use super::hosts::{self, HostConfig};
 use super::tls;
 use crate::error::{Error, Result};
 use crate::tls::{TlsMode, TlsSettings};
@@ -28,7 +30,13 @@ const SESSION: &str = "SELECT set_config(s.name, w.value, false) FROM pg_catalog
 
 /// A PostgreSQL database, by its URL.
 pub struct Target {
+    /// All hosts, without what the password file has for them.
     config: Config,
+    /// Each of them, in the order that they are tried in.
+    hosts: Vec<HostConfig>,
+    /// Which of them the first connection has reached. All others go there, too, and nowhere else: sessions and counters of one run
+    /// belong to one server.
+    reached: Arc<OnceLock<usize>>,
     /// What makes connections secure, where they may be.
     tls: Option<MakeRustlsConnect>,
     place: String,
@@ -57,14 +65,16 @@ impl Target {
         let (url, service) = defaults::take(url, "service");
         // The driver takes all of it for one directory.
         let (url, hosts) = defaults::take(&url, "host");
+        // It does not know all words of it.
+        let (url, attributes) = defaults::take(&url, "target_session_attrs");
         let (url, mut tls) = TlsSettings::take(&url)?;
         let mut config: Config = url.parse().map_err(|_| {
             // The parser's own words may hold pieces of a password that is not encoded as URLs want it.
             Error::Url(
                 "invalid PostgreSQL URL: the format is postgres://USER:PASSWORD@HOST:PORT/DATABASE, for a unix \
                  socket postgres://USER@/DATABASE?host=/DIRECTORY&port=PORT, with anything but letters and digits in \
-                 passwords as %XX; of the options of libpq service, sslmode, sslrootcert, sslcert, sslkey and \
-                 connect_timeout can be used"
+                 passwords as %XX; of the options of libpq service, sslmode, sslrootcert, sslcert, sslkey, \
+                 target_session_attrs and connect_timeout can be used"
                     .to_owned(),
             )
         })?;
@@ -79,9 +89,17 @@ impl Target {
                 "the URL of PostgreSQL has more than one @: write those in a password as %40".into(),
             ));
         }
-        defaults::complete(&mut config, &mut tls, &surroundings.settings(service.as_deref())?)?;
-        let ignored = complete(&mut config, surroundings);
-        let place = place(&config);
+        let attributes = attributes.map(|value| ("target_session_attrs".to_owned(), value));
+        let settings = surroundings.settings(service.as_deref())?;
+        let settings: Vec<_> = attributes.into_iter().chain(settings).collect();
+        defaults::complete(&mut config, &mut tls, &settings)?;
+        complete(&mut config, surroundings);
+        Target::to(config, &tls, surroundings)
+    }
+
+    /// To the hosts of a configuration that is complete but for passwords and TLS.
+    fn to(mut config: Config, tls: &TlsSettings, surroundings: &ClientEnvironment<'_>) -> Result<Target> {
+        let place = hosts::place(&config);
         let loopback = |host: &Host| match host {
             Host::Tcp(name) => {
                 name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
@@ -97,13 +115,28 @@ impl Target {
             addresses.iter().all(std::net::IpAddr::is_loopback)
         };
         // As with libpq, nothing is encrypted on a socket of this host, whatever is asked for.
-        let connector = if unix_socket { None } else { tls::connector(&tls, &place)? };
+        let connector = if unix_socket { None } else { tls::connector(tls, &place)? };
         config.ssl_mode(match (&connector, tls.mode()) {
             (None, _) => SslMode::Disable,
             (Some(_), TlsMode::Prefer) => SslMode::Prefer,
             (Some(_), _) => SslMode::Require,
         });
-        Ok(Target { unix_socket, loopback, place, config, tls: connector, ignored })
+        let (password_file, ignored) = match surroundings.password_file() {
+            _ if config.get_password().is_some() => (None, None),
+            Ok(file) => (file, None),
+            Err(file) => (None, Some(file)),
+        };
+        let hosts = hosts::each(&config, password_file.as_deref());
+        Ok(Target {
+            hosts,
+            reached: Arc::default(),
+            unix_socket,
+            loopback,
+            place,
+            config,
+            tls: connector,
+            ignored,
+        })
     }
 
     /// What of the client's configuration is not used.
@@ -122,9 +155,14 @@ impl Target {
         self.unix_socket || self.loopback
     }
 
-    /// For messages: the server and the database, without the password.
+    /// For messages: the server and the database, without the password; all servers as long as none of them is connected to.
     pub fn place(&self) -> &str {
-        &self.place
+        self.reached().map_or(&self.place, |host| &host.place)
+    }
+
+    /// The host that all connections go to, once there was one.
+    fn reached(&self) -> Option<&HostConfig> {
+        self.hosts.get(*self.reached.get()?)
     }
 
     /// Connects through a socket of this host.
@@ -144,10 +182,21 @@ impl Target {
 
     /// Another database of the same server, for the same user.
     pub fn with_database(&self, name: &str) -> Target {
-        let mut config = self.config.clone();
-        config.dbname(name);
-        let (tls, ignored) = (self.tls.clone(), self.ignored.clone());
-        Target { place: place(&config), config, tls, ignored, ..*self }
+        let named = |config: &Config| {
+            let mut config = config.clone();
+            config.dbname(name);
+            config
+        };
+        let config = named(&self.config);
+        Target {
+            hosts: self.hosts.iter().map(|host| HostConfig::new(named(&host.config))).collect(),
+            reached: Arc::clone(&self.reached),
+            tls: self.tls.clone(),
+            place: hosts::place(&config),
+            config,
+            ignored: self.ignored.clone(),
+            ..*self
+        }
     }
 
     /// A connection of its own.
@@ -180,12 +229,30 @@ impl Target {
         Ok(client)
     }
 
+    /// Connects to the first host that allows it; from then on to that one.
     fn handshake(&self) -> std::result::Result<Client, postgres::Error> {
-        let Some(tls) = &self.tls else { return self.config.connect(NoTls) };
-        match self.config.connect(tls.clone()) {
+        let mut refusal = None;
+        for (at, host) in self.hosts.iter().enumerate().filter(|_| self.reached().is_none()) {
+            match self.handshake_with(&host.config) {
+                Ok(client) if *self.reached.get_or_init(|| at) == at => return Ok(client),
+                // Another session was first meanwhile, at another host.
+                Ok(_) => break,
+                Err(error) => refusal = Some(error),
+            }
+        }
+        match (self.reached(), refusal) {
+            (Some(host), _) => self.handshake_with(&host.config),
+            (None, Some(error)) => Err(error),
+            (None, None) => self.handshake_with(&self.config),
+        }
+    }
+
+    fn handshake_with(&self, config: &Config) -> std::result::Result<Client, postgres::Error> {
+        let Some(tls) = &self.tls else { return config.connect(NoTls) };
+        match config.connect(tls.clone()) {
             // Preferred, not required: as libpq, once more without.
-            Err(error) if is_handshake(&error) && self.config.get_ssl_mode() == SslMode::Prefer => {
-                self.config.clone().ssl_mode(SslMode::Disable).connect(NoTls)
+            Err(error) if is_handshake(&error) && config.get_ssl_mode() == SslMode::Prefer => {
+                config.clone().ssl_mode(SslMode::Disable).connect(NoTls)
             }
             answer => answer,
         }
@@ -204,7 +271,7 @@ impl Target {
 
     /// A failure of something done with this database.
     pub fn failed(&self, doing: &'static str, error: postgres::Error) -> Error {
-        failed(doing, &self.place, error)
+        failed(doing, self.place(), error)
     }
 
     fn admit(&self, number: i32, version: &str) -> Result<()> {
@@ -213,7 +280,7 @@ impl Target {
         }
         let found = version.split(" on ").next().unwrap_or(version).to_owned();
         Err(Error::TooOld {
-            place: self.place.clone(),
+            place: self.place().to_owned(),
             found,
             needed: "PostgreSQL 11",
             likely: ErrorCause::PgTooOld,
@@ -223,12 +290,12 @@ impl Target {
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Target").field(&self.place).finish()
+        f.debug_tuple("Target").field(&self.place()).finish()
     }
 }
 
-/// Adds what neither the URL nor its surroundings say, as libpq would. Returns the password file that is not used, if any.
-fn complete(config: &mut Config, surroundings: &ClientEnvironment) -> Option<PathBuf> {
+/// Adds what neither the URL nor its surroundings say, as libpq would.
+fn complete(config: &mut Config, surroundings: &ClientEnvironment) {
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         let usual = Path::new("/var/run/postgresql");
         config.host_path(if usual.is_dir() { usual } else { Path::new("/tmp") });
@@ -238,45 +305,21 @@ fn complete(config: &mut Config, surroundings: &ClientEnvironment) -> Option<Pat
     {
         config.user(&user);
     }
-    let mut ignored = None;
-    if config.get_password().is_none() {
-        match surroundings.password_file() {
-            Ok(file) => {
-                if let Some(password) = file.and_then(|file| ClientEnvironment::password(&file, config)) {
-                    config.password(password);
-                }
-            }
-            Err(file) => ignored = Some(file),
-        }
-    }
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(PATIENCE);
     }
     config.application_name("iolite");
-    ignored
-}
-
-/// What messages call the database.
-fn place(config: &Config) -> String {
-    let ports = config.get_ports();
-    let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(5432);
-    let hosts: Vec<String> = config
-        .get_hosts()
-        .iter()
-        .enumerate()
-        .map(|(at, host)| match host {
-            Host::Tcp(name) if name.contains(':') => format!("[{name}]:{}", port(at)),
-            Host::Tcp(name) => format!("{name}:{}", port(at)),
-            Host::Unix(path) => path.join(format!(".s.PGSQL.{}", port(at))).display().to_string(),
-        })
-        .collect();
-    let user = config.get_user().unwrap_or("(no user)");
-    let database = config.get_dbname().unwrap_or(user);
-    format!("database {database} of PostgreSQL at {} (as {user})", hosts.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use postgres::config::TargetSessionAttrs;
+
     use super::*;
 
     #[test]
@@ -291,6 +334,13 @@ mod tests {
         assert_eq!(target.config.get_hosts(), [Host::Unix("/tmp/x".into()), Host::Tcp("db.example".into())]);
         assert!(!target.unix_socket() && target.config.get_ports() == [7, 8]);
         assert!(Target::new("postgres://me@/db?host=localhost").unwrap().loopback());
+        let primary = Target::new("postgres://me@one,two/db?target_session_attrs=primary").unwrap();
+        assert!(
+            primary
+                .hosts
+                .iter()
+                .all(|host| host.config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite)
+        );
         assert!(Target::new("postgres://me@[::1]/db").unwrap().loopback());
         for wrong in [
             "postgres://me:s@secret@host/db",
@@ -336,11 +386,85 @@ mod tests {
             Target::within(url, &ClientEnvironment { variable: &variable }).unwrap()
         };
         let (with, without) = ("postgres://me:own@host/db", "postgres://me@host/db");
-        assert_eq!(target(without, 0o644).config.get_password(), None);
+        let password = |target: Target| target.hosts[0].config.get_password().map(<[u8]>::to_vec);
+        assert_eq!(password(target(without, 0o644)), None);
         let said = target(without, 0o644).caveats().join("");
         assert!(said.contains(&file.display().to_string()) && said.contains("0600"), "{said}");
-        assert_eq!(target(without, 0o600).config.get_password(), Some(&b"secret"[..]));
+        assert_eq!(password(target(without, 0o600)), Some(b"secret".to_vec()));
+        assert_eq!(password(target(with, 0o600)), Some(b"own".to_vec()));
         assert!(target(without, 0o600).caveats().is_empty() && target(with, 0o644).caveats().is_empty());
+    }
+
+    /// A server that asks for a password, takes any, and keeps those that it was sent; while it is `closed` it hangs up.
+    struct Greeter {
+        port: u16,
+        closed: Arc<AtomicBool>,
+        sent: Arc<Mutex<Vec<String>>>,
+    }
+
+    fn greeter() -> Greeter {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (closed, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let (shut, kept) = (Arc::clone(&closed), Arc::clone(&sent));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten().filter(|_| !shut.load(Ordering::Relaxed)) {
+                // A client without a password goes away.
+                let _ = greet(stream, &kept);
+            }
+        });
+        Greeter { port, closed, sent }
+    }
+
+    /// Reads the rest of a message behind its length.
+    fn message(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+        let mut length = [0; 4];
+        stream.read_exact(&mut length)?;
+        let mut text = vec![0; (u32::from_be_bytes(length) - 4) as usize];
+        stream.read_exact(&mut text)?;
+        Ok(text)
+    }
+
+    fn greet(mut stream: TcpStream, kept: &Mutex<Vec<String>>) -> std::io::Result<()> {
+        message(&mut stream)?;
+        stream.write_all(b"R\0\0\0\x08\0\0\0\x03")?;
+        stream.read_exact(&mut [0])?;
+        let password = message(&mut stream)?;
+        kept.lock().unwrap().push(String::from_utf8_lossy(&password).trim_end_matches('\0').to_owned());
+        stream.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I")
+    }
+
+    #[test]
+    fn all_sessions_use_the_server_that_the_first_has_reached_each_with_its_own_password() {
+        use std::os::unix::fs::PermissionsExt;
+        let (one, two, three) = (greeter(), greeter(), greeter());
+        two.closed.store(true, Ordering::Relaxed);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o600)).unwrap();
+        let lines = format!("*:{}:*:*:second\n*:{}:*:*:third\n", two.port, three.port);
+        std::fs::write(file.path(), lines).unwrap();
+        let variable = |name: &str| (name == "PGPASSFILE").then(|| file.path().display().to_string());
+        let url = format!(
+            "postgres://me@127.0.0.1:{},127.0.0.1:{},127.0.0.1:{}/db?sslmode=disable",
+            one.port, two.port, three.port
+        );
+        let target = Target::within(&url, &ClientEnvironment { variable: &variable }).unwrap();
+        let connect = |target: &Target| drop(target.handshake().unwrap());
+        connect(&target);
+        assert!(target.place().contains(&format!("at 127.0.0.1:{} ", three.port)), "{}", target.place());
+        // The one before is there again: it is another server.
+        two.closed.store(false, Ordering::Relaxed);
+        connect(&target);
+        connect(&target.with_database("other"));
+        assert_eq!(*three.sent.lock().unwrap(), ["third"; 3]);
+        assert!(one.sent.lock().unwrap().is_empty() && two.sent.lock().unwrap().is_empty());
+        // Nor is another one tried when it goes away.
+        three.closed.store(true, Ordering::Relaxed);
+        assert!(target.handshake().is_err() && two.sent.lock().unwrap().is_empty());
+        assert!(
+            Target::within(&url, &ClientEnvironment { variable: &variable }).unwrap().handshake().is_ok()
+        );
+        assert_eq!(*two.sent.lock().unwrap(), ["second"]);
     }
 
     /// docs/errors.md lists each call as the test of that cause.

@@ -94,23 +94,22 @@ impl ClientEnvironment<'_> {
         if metadata.permissions().mode() & 0o077 == 0 { Ok(Some(file)) } else { Err(file) }
     }
 
-    /// The password for this connection from the password file.
+    /// The password for a connection to a single host from the password file; none where there are several, of which each has
+    /// its own.
     pub(super) fn password(file: &Path, config: &Config) -> Option<String> {
+        let [host] = config.get_hosts() else { return None };
         let text = client_file::read(file).ok()?;
-        let (ports, user) = (config.get_ports(), config.get_user().unwrap_or_default());
+        let user = config.get_user().unwrap_or_default();
         let database = config.get_dbname().unwrap_or(user);
-        // The driver has one password for all hosts: that of the first which the file knows.
-        config.get_hosts().iter().enumerate().find_map(|(at, host)| {
-            let host = match host {
-                Host::Tcp(name) => name.clone(),
-                Host::Unix(path) if path != Path::new("/var/run/postgresql") && path != Path::new("/tmp") => {
-                    path.display().to_string()
-                }
-                Host::Unix(_) => "localhost".to_owned(),
-            };
-            let port = ports.get(at).or(ports.first()).copied().unwrap_or(5432).to_string();
-            text.lines().find_map(|line| matching(line, [&host, &port, database, user]))
-        })
+        let host = match host {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(path) if path != Path::new("/var/run/postgresql") && path != Path::new("/tmp") => {
+                path.display().to_string()
+            }
+            Host::Unix(_) => "localhost".to_owned(),
+        };
+        let port = config.get_ports().first().copied().unwrap_or(5432).to_string();
+        text.lines().find_map(|line| matching(line, [&host, &port, database, user]))
     }
 }
 
@@ -149,6 +148,21 @@ pub(super) fn add_hosts(config: &mut Config, hosts: &str) {
     }
 }
 
+/// What a server has to allow. The driver has no words for what libpq has since 14: a standby is a server that takes no writes, and a
+/// preference has no effect.
+fn session_attributes(value: &str) -> Result<TargetSessionAttrs> {
+    match value {
+        "any" | "prefer-standby" => Ok(TargetSessionAttrs::Any),
+        "read-write" | "primary" => Ok(TargetSessionAttrs::ReadWrite),
+        "read-only" | "standby" => Ok(TargetSessionAttrs::ReadOnly),
+        _ => Err(Error::Url(
+            "target_session_attrs (PGTARGETSESSIONATTRS) is one of any, read-write, read-only, primary, standby and \
+             prefer-standby"
+                .to_owned(),
+        )),
+    }
+}
+
 /// Completes what the URL has left out. Settings that are not known here are for other clients.
 pub(super) fn complete(
     config: &mut Config,
@@ -156,6 +170,7 @@ pub(super) fn complete(
     settings: &[(String, String)],
 ) -> Result<()> {
     let hosts_given = !config.get_hosts().is_empty() || !config.get_hostaddrs().is_empty();
+    let mut attributes_given = false;
     for (name, value) in settings {
         if tls.set(name, value)? {
             continue;
@@ -175,13 +190,9 @@ pub(super) fn complete(
                     config.port(port.trim().parse().map_err(|_| wrong())?);
                 }
             }
-            "target_session_attrs" if config.get_target_session_attrs() == TargetSessionAttrs::Any => {
-                config.target_session_attrs(match value.as_str() {
-                    "any" => TargetSessionAttrs::Any,
-                    "read-write" => TargetSessionAttrs::ReadWrite,
-                    "read-only" => TargetSessionAttrs::ReadOnly,
-                    _ => return Err(wrong()),
-                });
+            "target_session_attrs" if !attributes_given => {
+                config.target_session_attrs(session_attributes(value)?);
+                attributes_given = true;
             }
             "dbname" if config.get_dbname().is_none() => {
                 config.dbname(value);
@@ -228,9 +239,6 @@ mod tests {
     /// As libpq: lists of hosts and ports belong together, and an address without a name stands for it.
     #[test]
     fn several_hosts_and_addresses_alone_are_taken_from_the_environment() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("passwords");
-        std::fs::write(&file, "two:7:*:*:second\n10.0.0.9:5432:*:*:address\n").unwrap();
         let completed = |settings: &[(&str, &str)]| {
             let settings: Vec<_> = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
             let (mut config, mut tls): (Config, _) =
@@ -247,13 +255,34 @@ mod tests {
         assert_eq!(config.get_hosts(), [Host::Tcp("one".into()), Host::Tcp("two".into())]);
         assert_eq!(config.get_ports(), [5432, 7]);
         assert_eq!(config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
-        assert_eq!(ClientEnvironment::password(&file, &config).as_deref(), Some("second"));
         let config = completed(&[("hostaddr", "10.0.0.9")]).unwrap();
         assert_eq!(config.get_hosts(), [Host::Tcp("10.0.0.9".into())]);
-        assert_eq!(ClientEnvironment::password(&file, &config).as_deref(), Some("address"));
-        for wrong in [("hostaddr", "x"), ("port", "5432,x"), ("target_session_attrs", "primary")] {
+        for wrong in [("hostaddr", "x"), ("port", "5432,x"), ("target_session_attrs", "master")] {
             assert!(completed(&[wrong]).unwrap_err().to_string().contains(wrong.0));
         }
+    }
+
+    #[test]
+    fn every_word_of_libpq_for_the_kind_of_server_is_taken() {
+        use TargetSessionAttrs::{Any, ReadOnly, ReadWrite};
+        for (word, attributes) in [
+            ("any", Any),
+            ("read-write", ReadWrite),
+            ("read-only", ReadOnly),
+            ("primary", ReadWrite),
+            ("standby", ReadOnly),
+            ("prefer-standby", Any),
+        ] {
+            assert_eq!(session_attributes(word).unwrap(), attributes, "{word}");
+        }
+        let refused = session_attributes("master").unwrap_err().to_string();
+        assert!(refused.contains("primary, standby and prefer-standby"), "{refused}");
+        // The first that says something counts, also where it is what holds anyway.
+        let (mut config, mut tls): (Config, _) =
+            ("postgres://me@h/d".parse().unwrap(), TlsSettings::default());
+        let setting = |value: &str| ("target_session_attrs".to_owned(), value.to_owned());
+        complete(&mut config, &mut tls, &[setting("any"), setting("primary")]).unwrap();
+        assert_eq!(config.get_target_session_attrs(), Any);
     }
 
     #[test]

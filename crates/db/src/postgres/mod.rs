@@ -6,6 +6,7 @@ mod defaults;
 mod describe;
 pub mod failure;
 pub mod files;
+mod hosts;
 mod log_copies;
 mod physical;
 pub mod server;
