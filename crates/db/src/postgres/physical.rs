@@ -4,10 +4,9 @@
 //! sessions themselves have written or added, cluster-wide. The checkpointer reports its own about every 100 ms while it takes its
 //! time, as checkpoints that come by themselves do; those of a CHECKPOINT, or of one that is behind its schedule, when it has
 //! ended. Up to version 15 it reports those of the sessions, too, in portions of half as many blocks as there are buffers at most.
-//! Data read: blocks that were not among the buffers, of this database alone up to version 15. Reads of pg_prewarm are in none of
-//! the server's statistics. Log: writes and
-//! synchronisations from version 14 on; up to 17 the server counts the bytes of records, not those of the writes, which are of
-//! whole pages.
+//! Data read: blocks that were not among the buffers, of this database alone up to version 15. Reads of pg_prewarm in its mode `read`
+//! are in none of the server's statistics; those of its mode `buffer` are. Log: writes and synchronisations from version 14 on; up to
+//! 17 the server counts the bytes of records, not those of the writes, which are of whole pages.
 
 use iolite_model::Physical;
 use postgres::{Client, Row};

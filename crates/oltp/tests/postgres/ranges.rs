@@ -1,5 +1,7 @@
 //! Blocks that are ranges of pages: what the server does with one, by its own counters and by those of the kernel.
 
+use std::fs::File;
+
 use iolite_db::Error;
 use iolite_model::Bytes;
 use iolite_oltp::ran::{Adapter, Cycle, NewBlocks, RanPostgres, Settings};
@@ -93,14 +95,35 @@ fn within(server: &Server, database: &RanPostgres) {
     within.perform(&batch(vec![Cycle::Reads((0..512).collect())]), &mut done).unwrap();
     assert!(done.len() == 512 && done.iter().all(|timed| timed.bytes == Bytes(BLOCK)));
     assert!(done.windows(2).all(|pair| pair[1].started >= pair[0].ended));
+    let Some(file) = file(server) else { return };
+    until("the end of what is cached", || cached(&file) < MIB);
+}
+
+/// The table's file; `None`, with the reason printed, where this user may not read it.
+fn file(server: &Server) -> Option<File> {
     let path = server.psql(
         "SELECT current_setting('data_directory') || '/' || pg_relation_filepath('iolite.\"Blocks1\"')",
     );
-    let Ok(file) = std::fs::File::open(path) else {
-        return println!("skipped in part: the server's files cannot be opened");
-    };
-    let cached = || iolite_sys::page_cache::resident_bytes(&file, 0, 32 * MIB).unwrap();
-    until("the end of what is cached", || cached() < MIB);
+    let file = File::open(path).ok();
+    if file.is_none() {
+        println!("skipped in part: the server's files cannot be opened");
+    }
+    file
+}
+
+fn cached(file: &File) -> u64 {
+    iolite_sys::page_cache::resident_bytes(file, 0, 32 * MIB).unwrap()
+}
+
+/// Ranges here and there, past the page cache and the buffers: where they are read page by page, the kernel reads nothing else ahead.
+fn nothing_is_read_ahead(server: &Server, database: &RanPostgres) {
+    let Some(file) = file(server) else { return };
+    let before = cached(&file);
+    let mut session = database.session(0).unwrap();
+    (0..READS).for_each(|number| assert_eq!(session.read_block(17 + number * 29).unwrap(), Bytes(BLOCK)));
+    let read = cached(&file) - before;
+    println!("{read} bytes of the page cache for {} that were requested", READS * BLOCK);
+    assert!(read < 2 * READS * BLOCK || server.version() >= 170_000, "{read}");
 }
 
 /// What is not among the buffers is read, once.
@@ -129,6 +152,7 @@ fn through_the_buffers(server: &Server) {
     let (read, hit) = (READS * PAGES - already, READS * PAGES + already);
     until("what the server counts", || counted(server) == (before.0 + read, before.1 + hit));
     assert!(database.counts_block_reads());
+    nothing_is_read_ahead(server, &database);
 }
 
 #[test]

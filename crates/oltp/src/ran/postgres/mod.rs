@@ -166,13 +166,13 @@ impl Adapter for RanPostgres {
         Ok(Description {
             instance,
             read_path: read_path(
-                &reading.describe(self.combined(&mut client)?),
+                &reading.describe(self.combined(&mut client)?, direct),
                 self.settings,
                 direct,
                 evicts,
             ),
             write_path: "UPDATE by primary key, one table per global, planned once per session".to_owned(),
-            direct: direct && !self.settings.through_buffers,
+            direct: direct && reading.passes_buffers(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! How a block is read: a page of the server, or a range of consecutive pages.
 //!
-//! What the server does with a range (contrib/pg_prewarm of each version): up to 16 it reads page by page, whatever the mode. From 17
+//! What the server does with a range (contrib/pg_prewarm of each version): up to 16 it reads page by page, whatever the mode; the kernel,
+//! which takes that for a sequence, would read ahead far beyond the range unless it is asked for the pages beforehand. From 17
 //! on mode `buffer` is a stream of reads that combines pages which are not among the shared buffers into one read of up to
 //! `io_combine_limit`; mode `read` still reads page by page.
 
@@ -33,7 +34,8 @@ enum Way {
     /// pg_prewarm, mode `read`: past the buffers, one read for each page. Of a range, the kernel is asked for all pages beforehand
     /// (mode `prefetch`), as the server itself does where it knows what it will read.
     Past,
-    /// pg_prewarm, mode `buffer`: what of a range is not among the buffers.
+    /// pg_prewarm, mode `buffer`: what of a range is not among the buffers. Where the server reads page by page, the kernel is asked for
+    /// these beforehand, too: mode `prefetch` leaves out what is among the buffers.
     Range,
     /// pageinspect: one page through the buffers.
     Page,
@@ -61,6 +63,11 @@ impl Reading {
         if self.way == Way::Page { extension::INSPECT } else { extension::PREWARM }
     }
 
+    /// Whether they go past the server's shared buffers.
+    pub(super) fn passes_buffers(&self) -> bool {
+        self.way == Way::Past
+    }
+
     /// Whether the server's statistics count these reads: nothing of mode `read` is in them.
     pub(super) fn is_counted(&self) -> bool {
         self.way != Way::Past
@@ -84,37 +91,54 @@ impl Reading {
         first: &str,
     ) -> Result<String> {
         let schema = extension::needed_schema(target, client, self.extension())?;
+        Ok(self.call(&schema, table, first))
+    }
+
+    /// The same, with the extension in this schema.
+    fn call(&self, schema: &str, table: &str, first: &str) -> String {
         let last = if self.pages == 1 { first.to_owned() } else { format!("{first} + {}", self.pages - 1) };
         let prewarm =
             |mode: &str| format!("{schema}.pg_prewarm({table}::regclass, '{mode}', 'main', {first}, {last})");
-        Ok(match self.way {
-            Way::Past if self.pages == 1 => prewarm("read"),
-            Way::Past => format!(
+        let mode = if self.way == Way::Past { "read" } else { "buffer" };
+        match self.way {
+            Way::Past | Way::Range if self.asks_beforehand() => format!(
                 "CASE WHEN {} = {} THEN {} ELSE -1 END",
                 prewarm("prefetch"),
                 self.pages,
-                prewarm("read")
+                prewarm(mode)
             ),
-            Way::Range => prewarm("buffer"),
+            Way::Past | Way::Range => prewarm(mode),
             // As int: before 1.9 the extension knew no more, and our tables have no more blocks than that.
             Way::Page => format!(
                 "octet_length({schema}.get_raw_page({table}::regclass::text, 'main', ({first})::int))::bigint"
             ),
-        })
+        }
+    }
+
+    /// Whether the kernel is asked for all pages of a range before they are read one by one.
+    fn asks_beforehand(&self) -> bool {
+        self.pages > 1 && self.major < COMBINES_READS
     }
 
     /// How a block is read, in words; `combined` is what the server reads at once (`io_combine_limit`), where it has such a limit.
-    pub(super) fn describe(&self, combined: Option<Bytes>) -> String {
+    /// With `direct` I/O (`debug_io_direct`) the server asks the kernel for nothing beforehand.
+    pub(super) fn describe(&self, combined: Option<Bytes>, direct: bool) -> String {
+        let asked = |pages: &str| match direct {
+            true => String::new(),
+            false => format!(", after it has asked the kernel for {pages} (mode prefetch)"),
+        };
         let (pages, page, major, name) = (self.pages, Bytes(self.page), self.major, self.extension());
         match self.way {
             Way::Past if pages == 1 => format!("block by number past the shared buffers ({name}, mode read)"),
             Way::Past => format!(
                 "ranges of {pages} blocks of {page} by number past the shared buffers ({name}, mode read): PostgreSQL {major} reads \
-                 {pages} times {page}, after it has asked the kernel for all of them (mode prefetch)"
+                 {pages} times {page}{}",
+                asked("all of them")
             ),
             Way::Range if major < COMBINES_READS => format!(
                 "ranges of {pages} blocks of {page} by number through the shared buffers ({name}, mode buffer): PostgreSQL {major} reads \
-                 {page} for each that is not there"
+                 {page} for each that is not there{}",
+                asked("these")
             ),
             Way::Range => format!(
                 "ranges of {pages} blocks of {page} by number through the shared buffers ({name}, mode buffer): PostgreSQL {major} \
@@ -135,7 +159,7 @@ mod tests {
         let reading = |major, pages, through| {
             Reading::new(Build { block: 8192, segment: 131_072, major }, pages, through)
         };
-        let words = |major, pages, through| reading(major, pages, through).describe(None);
+        let words = |major, pages, through| reading(major, pages, through).describe(None, false);
         assert!(words(15, 8, false).contains("PostgreSQL 15 reads 8 times 8 KiB"), "{}", words(15, 8, false));
         assert!(words(15, 8, true).contains("for each that is not there"), "{}", words(15, 8, true));
         for through in [false, true] {
@@ -150,5 +174,31 @@ mod tests {
         assert_eq!((reading(15, 8, false).block(), reading(15, 8, false).answer()), (65_536, 8));
         assert_eq!((reading(15, 1, true).block(), reading(15, 1, true).answer()), (8192, 8192));
         assert!(!reading(15, 8, false).is_counted() && reading(17, 8, false).is_counted());
+        assert!(reading(16, 8, false).passes_buffers() && !reading(17, 8, false).passes_buffers());
+        // With direct I/O the kernel is asked for nothing.
+        for through in [false, true] {
+            assert!(words(16, 8, through).contains("asked the kernel"), "{}", words(16, 8, through));
+            let direct = reading(16, 8, through).describe(None, true);
+            assert!(!direct.contains("kernel") && direct.contains("PostgreSQL 16 reads"), "{direct}");
+        }
+    }
+
+    /// Without it the kernel's read-ahead makes it four times as much, and what the buffers gave looks as if it came from the device.
+    #[test]
+    fn the_kernel_is_asked_for_ranges_that_are_read_page_by_page() {
+        let call = |major, pages, through| {
+            let build = Build { block: 8192, segment: 131_072, major };
+            Reading::new(build, pages, through).call("s", "t", "9")
+        };
+        for (through, mode) in [(false, "read"), (true, "buffer")] {
+            let asked = format!(
+                "CASE WHEN s.pg_prewarm(t::regclass, 'prefetch', 'main', 9, 9 + 7) = 8 \
+                 THEN s.pg_prewarm(t::regclass, '{mode}', 'main', 9, 9 + 7) ELSE -1 END"
+            );
+            assert_eq!(call(16, 8, through), asked);
+            assert_eq!(call(17, 8, through), "s.pg_prewarm(t::regclass, 'buffer', 'main', 9, 9 + 7)");
+        }
+        assert_eq!(call(16, 1, false), "s.pg_prewarm(t::regclass, 'read', 'main', 9, 9)");
+        assert!(call(16, 1, true).contains("get_raw_page"));
     }
 }
