@@ -240,7 +240,7 @@ fn a_job_takes_the_memory_that_is_documented() {
         let each =
             (peak(&place, &db, many) - peak(&place, &db, few)) / f64::from(many - few) / f64::from(1 << 20);
         println!("{name}: {each:.2} MiB per job");
-        let (least, most) = documented(name);
-        assert!(each < 2.0 * most && each > least / 4.0, "{name}: {each} MiB, {least} to {most} documented");
+        let (min, max) = documented(name);
+        assert!(each < 2.0 * max && each > min / 4.0, "{name}: {each} MiB, {min} to {max} documented");
     }
 }

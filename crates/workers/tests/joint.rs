@@ -213,8 +213,8 @@ fn a_group_that_reports_without_end_keeps_no_other_from_its_end() {
             let (of, is_over) = (of.clone(), is_over.clone());
             move |start: WorkerStart| -> Result<Finished, Infallible> {
                 let Some(mut lane) = start.ready() else { return Ok(None) };
-                let most = if reports { 1 << 20 } else { 1 };
-                for _ in 0..most {
+                let max = if reports { 1 << 20 } else { 1 };
+                for _ in 0..max {
                     if reports && is_over.load(Ordering::SeqCst) {
                         break;
                     }
