@@ -136,6 +136,11 @@ const DIFFERENCES: &[(&str, &str)] = &[
          `fsync=2`, where iolite does 32 times. The JSON key `sync/total_ios` counts fdatasync as well, which fio 3.33 leaves out.",
     ),
     (
+        "Cycles of `cpuio` have lines of their own.",
+        "The text shows them as reads without bytes, with the time of work and pause together, and the JSON with their rate; \
+         fio 3.33 counts the same cycles, has no line for them, a rate of 0 and the time of the work alone.",
+    ),
+    (
         "Batches are formed dynamically.",
         "Unless set by `iodepth_batch` and related options, all operations that may start are submitted together and all \
          available completions are reaped; the resulting batch sizes are reported with the results.",
