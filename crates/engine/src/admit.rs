@@ -192,9 +192,9 @@ impl Admitted {
         self.renewed.push(renewed);
     }
 
-    /// Whether the data of a file is on its device, as it is from here on, since who asks syncs it. Until the next set of tasks is
-    /// prepared.
-    pub(crate) fn is_on_device(&mut self, file: &File) -> bool {
+    /// Notes that the data of a file is on its device until the next set of tasks is prepared, since the caller syncs it. Returns
+    /// whether it was noted before: then there is nothing to sync.
+    pub(crate) fn note_on_device(&mut self, file: &File) -> bool {
         identity(file).is_ok_and(|identity| !self.on_device.insert(identity))
     }
 
@@ -487,11 +487,11 @@ mod tests {
         let again = File::open(dir.path().join("one")).unwrap();
         let mut admitted = Admitted::default();
         assert_eq!(
-            [&one, &again, &other, &other].map(|file| admitted.is_on_device(file)),
+            [&one, &again, &other, &other].map(|file| admitted.note_on_device(file)),
             [false, true, false, true]
         );
         admitted.begin_set();
-        assert!(!admitted.is_on_device(&again));
+        assert!(!admitted.note_on_device(&again));
     }
 
     #[test]

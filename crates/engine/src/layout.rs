@@ -196,7 +196,7 @@ impl<'a> Layout<'a> {
         }
         // What was laid out must not be on its way while the phase is measured.
         file.sync_data()?;
-        self.admitted.is_on_device(file);
+        self.admitted.note_on_device(file);
         Ok(())
     }
 

@@ -92,7 +92,7 @@ impl Targets {
             }
         };
         if task.cache.invalidate {
-            targets.drop_cache(&task.name, |file| scratch.admitted().is_on_device(file))?;
+            targets.drop_cache(&task.name, |file| scratch.admitted().note_on_device(file))?;
         }
         targets.advise(task)?;
         Ok(targets)

@@ -134,13 +134,14 @@ fn conduct(
     }
     let mut outcomes: Vec<Option<Outcome>> = conductors.iter().map(|_| None).collect();
     while conductors.iter().any(Option::is_some) {
-        let (mut wait, mut has_more) = (Duration::ZERO, false);
+        let (mut wait, mut shortest, mut has_more) = (Duration::ZERO, TICK, false);
         for (index, place) in conductors.iter_mut().enumerate() {
             let Some(conductor) = place else { continue };
             has_more |= take_in_turn(conductor, sink);
             if conductor.goes_on() {
-                // As long as the last of them has time, so that all are due together.
-                wait = wait.max(conductor.until_tick()).min(conductor.tick());
+                // As long as the last of them has time, so that all are due together, and none misses a time to collect.
+                wait = wait.max(conductor.until_tick());
+                shortest = shortest.min(conductor.tick());
             } else if let Some(conductor) = place.take() {
                 let outcome = conductor.finish(sink);
                 ended(index, &outcome);
@@ -149,7 +150,7 @@ fn conduct(
         }
         if !has_more {
             // Workers wake this thread when they have something to report.
-            thread::park_timeout(wait);
+            thread::park_timeout(wait.min(shortest));
         }
     }
     outcomes.into_iter().flatten().collect()

@@ -148,17 +148,20 @@ pub(super) fn add_hosts(config: &mut Config, hosts: &str) {
     }
 }
 
-/// What a server has to allow. The driver has no words for what libpq has since 14: a standby is a server that takes no writes, and a
-/// preference has no effect.
+/// What a server has to allow. The driver has no words for what libpq has since 14: a standby is a server that takes no writes, and it
+/// has no preferences.
 fn session_attributes(value: &str) -> Result<TargetSessionAttrs> {
     match value {
-        "any" | "prefer-standby" => Ok(TargetSessionAttrs::Any),
+        "any" => Ok(TargetSessionAttrs::Any),
         "read-write" | "primary" => Ok(TargetSessionAttrs::ReadWrite),
         "read-only" | "standby" => Ok(TargetSessionAttrs::ReadOnly),
-        _ => Err(Error::Url(
-            "target_session_attrs (PGTARGETSESSIONATTRS) is one of any, read-write, read-only, primary, standby and \
-             prefer-standby"
+        "prefer-standby" => Err(Error::Url(
+            "target_session_attrs (PGTARGETSESSIONATTRS) cannot be prefer-standby: it leaves open which server is measured; \
+             specify standby, or any"
                 .to_owned(),
+        )),
+        _ => Err(Error::Url(
+            "target_session_attrs (PGTARGETSESSIONATTRS) is one of any, read-write, read-only, primary and standby".to_owned(),
         )),
     }
 }
@@ -263,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_of_libpq_for_the_kind_of_server_is_taken() {
+    fn words_of_libpq_for_the_kind_of_server_are_taken_but_for_a_preference() {
         use TargetSessionAttrs::{Any, ReadOnly, ReadWrite};
         for (word, attributes) in [
             ("any", Any),
@@ -271,12 +274,13 @@ mod tests {
             ("read-only", ReadOnly),
             ("primary", ReadWrite),
             ("standby", ReadOnly),
-            ("prefer-standby", Any),
         ] {
             assert_eq!(session_attributes(word).unwrap(), attributes, "{word}");
         }
         let refused = session_attributes("master").unwrap_err().to_string();
-        assert!(refused.contains("primary, standby and prefer-standby"), "{refused}");
+        assert!(refused.contains("primary and standby"), "{refused}");
+        let refused = session_attributes("prefer-standby").unwrap_err().to_string();
+        assert!(refused.contains("specify standby, or any"), "{refused}");
         // The first that says something counts, also where it is what holds anyway.
         let (mut config, mut tls): (Config, _) =
             ("postgres://me@h/d".parse().unwrap(), TlsSettings::default());
