@@ -149,16 +149,25 @@ const JOB: [(&str, &[&str]); 13] = [
 const METADATA: (&str, &[&str]) = ("metadata", &["MetadataTask", "MetadataOperation"]);
 
 const JOB_INTRODUCTION: &str = "# Jobs\n\n\
-A job is a TOML file that describes a workload; `iolite run JOB` runs it (examples: `iolite run --help`). Generated from the \
-descriptions in the sources (`UPDATE_DOCS=1 cargo test --test docs`).\n\n\
+A job is a TOML file that describes a workload; `iolite run JOB` runs it. Generated from the descriptions in the sources \
+(`UPDATE_DOCS=1 cargo test --test docs`). An example, which lays a file out and then reads it at random:\n\n\
+```toml\n{EXAMPLE}```\n\n\
 A `[[tasks]]` entry is either `io` or `metadata`. \
 Omitted fields have the default values shown below. Simple choices are strings (`access = 'random'`), choices with parameters \
 are tables (`mix = { read-percent = 70 }`, `access.zipf = { theta = 0.99 }`, `arrival.poisson = 5000`). Sizes are numbers of \
 bytes or strings such as `'8KiB'`, times are numbers of nanoseconds or strings such as `'5ms'`.\n";
 
+/// The job in the examples of `iolite run --help`.
+fn example_of_a_job() -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_iolite")).args(["run", "--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let lines = help.lines().skip_while(|line| !line.contains("<<EOF")).skip(1).take_while(|line| line.trim() != "EOF");
+    lines.map(|line| format!("{}\n", line.trim())).collect()
+}
+
 /// docs/job.md, made from the model's sources.
 fn jobs() -> String {
-    let mut page = String::from(JOB_INTRODUCTION);
+    let mut page = JOB_INTRODUCTION.replace("{EXAMPLE}", &example_of_a_job());
     for (file, types) in JOB.into_iter().chain([METADATA]) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../model/src/{file}.rs"));
         let source = syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
