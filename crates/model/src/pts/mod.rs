@@ -92,7 +92,7 @@ pub struct PtsTerms {
 /// What a target is, whatever its path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PtsDevice {
-    /// Serial number, as its driver reports it; `None` of files, and where the driver does not.
+    /// Serial number, as its driver reports it, and which partition or namespace it is; `None` of files, and where the driver does not.
     pub serial: Option<String>,
     /// Size of all of it.
     pub size: Bytes,
@@ -298,12 +298,6 @@ impl PtsTerms {
         self.scaled(PRECONDITIONED)
     }
 
-    /// Bytes that are written besides the rounds, whose bytes depend on the device's speed.
-    pub fn preconditioning(&self) -> Bytes {
-        let preconditioned = self.tests.iter().filter(|test| test.is_preconditioned()).count() as u64;
-        Bytes(self.precondition().0.saturating_mul(preconditioned))
-    }
-
     /// Bytes after which the write saturation test ends: four times the capacity, or the share of it that a rehearsal has.
     pub fn saturated(&self) -> Bytes {
         self.scaled(SATURATED)
@@ -333,22 +327,19 @@ impl PtsTerms {
         if section.test.is_by_zone() { self.zones } else { self.max_rounds }
     }
 
-    /// Time of all rounds and stages at most.
-    pub fn longest(&self) -> Nanos {
-        let of = |&section: &PtsSection| {
-            let rounds = match section.test {
-                PtsTest::WriteSaturation => self.saturation.0,
-                test => (self.cells(section, 1).len() as u64)
-                    .saturating_mul(self.cell_length(test).0)
-                    .saturating_mul(u64::from(self.rounds(section))),
-            };
-            let rounds = rounds.saturating_add(self.pre_writing(section).0);
-            let stage = |&(stage, steps): &(PtsStage, u32)| {
-                self.length(stage).0.saturating_add(self.wait(stage).0).saturating_mul(u64::from(steps))
-            };
-            self.stages(section).iter().map(stage).fold(rounds, u64::saturating_add)
+    /// Time of all rounds and stages of a section at most.
+    pub fn longest(&self, section: PtsSection) -> Nanos {
+        let rounds = match section.test {
+            PtsTest::WriteSaturation => self.saturation.0,
+            test => (self.cells(section, 1).len() as u64)
+                .saturating_mul(self.cell_length(test).0)
+                .saturating_mul(u64::from(self.rounds(section))),
         };
-        Nanos(self.sections().iter().map(of).fold(0, u64::saturating_add))
+        let rounds = rounds.saturating_add(self.pre_writing(section).0);
+        let stage = |&(stage, steps): &(PtsStage, u32)| {
+            self.length(stage).0.saturating_add(self.wait(stage).0).saturating_mul(u64::from(steps))
+        };
+        Nanos(self.stages(section).iter().map(stage).fold(rounds, u64::saturating_add))
     }
 }
 

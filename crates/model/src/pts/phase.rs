@@ -1,5 +1,7 @@
 //! The phases of the specification's tests, and their names, by which they are found again.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::test::PtsTest;
@@ -99,6 +101,13 @@ pub struct PtsStep {
     pub number: u32,
 }
 
+impl fmt::Display for PtsDemand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let threads = if self.threads == 1 { "thread" } else { "threads" };
+        write!(f, "{} {threads}, queue depth {}", self.threads, self.depth)
+    }
+}
+
 impl PtsDemand {
     /// Operations in flight.
     pub fn outstanding(self) -> u32 {
@@ -170,9 +179,7 @@ impl PtsSection {
         let PtsCell { round, read_percent, block, demand } = cell;
         let part = if self.test.is_by_zone() { "zone" } else { "round" };
         match demand {
-            Some(PtsDemand { threads, depth }) => {
-                format!("{name}, {part} {round}: {threads} threads, queue depth {depth}")
-            }
+            Some(demand) => format!("{name}, {part} {round}: {demand}"),
             None if self.test.is_composite() => format!("{name}, {part} {round}: {read_percent} % reads"),
             None => format!("{name}, {part} {round}: {read_percent} % reads of {block}"),
         }

@@ -194,9 +194,9 @@ impl PtsTest {
         }
     }
 
-    /// Whether it measures how the device recovers, so that a pause changes its figures.
-    pub const fn is_recovery(self) -> bool {
-        matches!(self, PtsTest::HostIdleRecovery | PtsTest::CrossStimulusRecovery)
+    /// Whether it writes without a pause but its own, or measures how the device recovers in them: another pause changes its figures.
+    pub const fn is_continuous(self) -> bool {
+        matches!(self, PtsTest::WriteSaturation | PtsTest::HostIdleRecovery | PtsTest::CrossStimulusRecovery)
     }
 
     /// Whether it measures the zones of a hard disk.

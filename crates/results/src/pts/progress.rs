@@ -1,5 +1,6 @@
 //! The completed phases of a run, the rounds of its sections, and the figures of their cells.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use iolite_model::{
@@ -16,7 +17,7 @@ use crate::run::Run;
 pub struct PtsProgress<'a> {
     run: &'a Run,
     terms: &'a PtsTerms,
-    done: BTreeMap<&'a str, &'a PhaseResult>,
+    done: BTreeMap<Cow<'a, str>, &'a PhaseResult>,
 }
 
 /// A section's rounds as far as they are measured.
@@ -50,7 +51,7 @@ impl<'a> PtsProgress<'a> {
     /// Where a run is.
     pub fn of(run: &'a Run, terms: &'a PtsTerms) -> PtsProgress<'a> {
         let completed = run.phases.iter().filter(|phase| phase.end.ending == Ending::Completed);
-        let done = completed.map(|phase| (phase.info.task.name(), phase)).collect();
+        let done = completed.map(|phase| (as_named_today(phase.info.task.name()), phase)).collect();
         PtsProgress { run, terms, done }
     }
 
@@ -145,6 +146,28 @@ impl<'a> PtsProgress<'a> {
     /// The sections whose figures are not those of a steady state.
     pub fn unsteady(&self) -> Vec<PtsSection> {
         self.terms.sections().into_iter().filter(|section| !self.is_steady(*section)).collect()
+    }
+
+    /// The sections that need no steady state, or have reached it, and are not through: the run was ended before.
+    pub fn incomplete(&self) -> Vec<PtsSection> {
+        let is_missing = |section: &PtsSection| {
+            let rounds = self.rounds(*section).values.len();
+            let stages = self.terms.stages(*section).into_iter();
+            let cut = |(stage, count): (PtsStage, u32)| self.steps(*section, stage).len() < count as usize;
+            match section.test {
+                PtsTest::WriteSaturation => !self.is_saturated(*section, rounds),
+                test if test.is_by_zone() => rounds < self.terms.rounds(*section) as usize,
+                _ => stages.into_iter().any(cut),
+            }
+        };
+        let sections = self.terms.sections().into_iter();
+        sections.filter(|section| self.is_steady(*section) && is_missing(section)).collect()
+    }
+
+    /// Whether the write saturation test is over after so many rounds: by what they have written, or by their time.
+    pub fn is_saturated(&self, section: PtsSection, rounds: usize) -> bool {
+        let spent = (rounds as u64).saturating_mul(self.terms.cell.0);
+        self.written(section, rounds) >= self.terms.saturated().0 || spent >= self.terms.saturation.0
     }
 
     /// The tracked figure of a complete round.
@@ -244,6 +267,16 @@ fn rate_within(result: &PhaseResult, from: f64, to: f64) -> f64 {
         begin += point.seconds;
     }
     if seconds > 0.0 { operations / seconds } else { figure(PtsTest::WriteSaturation, result) }
+}
+
+/// The name of a phase as it is now: of one thread, earlier versions recorded "1 threads".
+fn as_named_today(name: &str) -> Cow<'_, str> {
+    const EARLIER: &str = ": 1 threads, ";
+    if name.contains(EARLIER) {
+        Cow::Owned(name.replace(EARLIER, ": 1 thread, "))
+    } else {
+        Cow::Borrowed(name)
+    }
 }
 
 /// Bytes read and written per second; 0 where no time was measured.

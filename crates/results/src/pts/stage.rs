@@ -73,8 +73,8 @@ impl<'a> PtsProgress<'a> {
         Some(all)
     }
 
-    /// The recovery tests that were continued by another run in the middle of their rounds or stages: meanwhile the device could recover
-    /// for longer than they say.
+    /// The recovery and write saturation tests that were continued by another run in the middle of their rounds or stages: meanwhile the
+    /// device could recover for longer than they say.
     pub fn paused(&self) -> Vec<PtsSection> {
         let continued = self.continued();
         let is_paused = |section: &PtsSection| {
@@ -83,7 +83,7 @@ impl<'a> PtsProgress<'a> {
             let is_own = |phase: &&PhaseResult| phase.info.task.name().starts_with(&own);
             let numbers = || self.run().phases.iter().filter(is_own).map(|phase| phase.info.index);
             let ends = numbers().min().zip(numbers().max());
-            section.test.is_recovery()
+            section.test.is_continuous()
                 && ends.is_some_and(|(first, last)| is_between(&continued, [first, last]))
         };
         self.terms().sections().into_iter().filter(is_paused).collect()

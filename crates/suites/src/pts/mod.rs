@@ -9,8 +9,8 @@ mod tasks;
 mod terms;
 
 use iolite_model::{
-    Bytes, Concluded, Nanos, PtsDemand, PtsPhase, PtsPreWrite, PtsPurge, PtsSection, PtsStage, PtsStep,
-    PtsTerms, PtsTest, Task, Warning, WritePlan,
+    BackendKind, Bytes, Concluded, Nanos, PtsDemand, PtsPhase, PtsPreWrite, PtsPurge, PtsResumed, PtsSection,
+    PtsStage, PtsStep, PtsTerms, PtsTest, RunInfo, Task, Warning, WritePlan,
 };
 use iolite_results::{PtsProgress, Run};
 
@@ -53,20 +53,34 @@ impl Pts {
     }
 
     /// What the tests write at most: the preconditioning, the write saturation, and rounds and stages for as long as they may last,
-    /// without what is only read in them. A purge discards `purged` bytes.
-    pub fn writes(terms: &PtsTerms, purged: Bytes) -> WritePlan {
-        let sections = terms.sections();
-        let is_saturated = sections.iter().any(|section| section.test == PtsTest::WriteSaturation);
-        let saturated = if is_saturated { terms.saturated().0 } else { 0 };
-        let is_purged = |section: &&PtsSection| terms.purge.is_some() && section.test.is_purged();
-        let purges = sections.iter().filter(is_purged).count();
+    /// without what is only read in them. A purge discards `purged` bytes. Of a run that continues an earlier one, without the tests, purges
+    /// and preconditioning that are done.
+    pub fn writes(terms: &PtsTerms, purged: Bytes, earlier: Option<&Run>) -> WritePlan {
+        let nothing = Run::new(RunInfo::default());
+        let progress = PtsProgress::of(earlier.unwrap_or(&nothing), terms);
+        // However the target is reached, the steps are the same.
+        let access = PtsAccess { backend: BackendKind::Sync, direct: true, purged };
+        let tests = Pts::new(terms.clone(), access);
+        let mut left = terms.sections();
+        left.retain(|section| tests.next_of(&progress, *section).is_some());
+        let count =
+            |of: &dyn Fn(&PtsSection) -> bool| left.iter().filter(|section| of(section)).count() as u64;
+        let is_preconditioned = |section: &PtsSection| {
+            section.test.is_preconditioned() && progress.phase(*section, PtsPhase::Precondition).is_none()
+        };
+        let preconditioning = terms.precondition().0.saturating_mul(count(&is_preconditioned));
+        let purges = count(&|section| {
+            terms.purge.is_some() && section.test.is_purged() && !progress.is_purged(*section)
+        });
         let at = |bytes: f64, rate: Bytes| Nanos::from_secs_f64(bytes / rate.0 as f64).0;
-        let preconditioned = at(terms.preconditioning().0 as f64, WritePlan::ASSUMED);
-        let purged = at(purged.0 as f64 * purges as f64, PURGE);
+        let preparing = at(preconditioning as f64, WritePlan::ASSUMED)
+            .saturating_add(at(purged.0 as f64 * purges as f64, PURGE));
+        let saturated = left.iter().map(|section| saturated(&progress, *section)).sum::<u64>();
+        let longest = left.iter().map(|section| terms.longest(*section).0);
         WritePlan {
-            bytes: Bytes(terms.preconditioning().0.saturating_add(saturated)),
-            timed: Nanos::from_secs_f64(sections.iter().map(|section| writing(terms, *section)).sum()),
-            duration: Nanos(terms.longest().0.saturating_add(preconditioned).saturating_add(purged)),
+            bytes: Bytes(preconditioning.saturating_add(saturated)),
+            timed: Nanos::from_secs_f64(left.iter().map(|section| writing(terms, *section)).sum()),
+            duration: Nanos(longest.fold(preparing, u64::saturating_add)),
             ..WritePlan::default()
         }
     }
@@ -136,10 +150,7 @@ impl Pts {
         let rounds = progress.rounds(section);
         let done = rounds.values.len();
         let over = match section.test {
-            PtsTest::WriteSaturation => {
-                let spent = (done as u64).saturating_mul(terms.cell.0);
-                progress.written(section, done) >= terms.saturated().0 || spent >= terms.saturation.0
-            }
+            PtsTest::WriteSaturation => progress.is_saturated(section, done),
             _ => {
                 done as u64 >= u64::from(terms.rounds(section))
                     || rounds.window.is_some_and(|window| window.steady)
@@ -189,6 +200,15 @@ fn largest(terms: &PtsTerms, section: PtsSection) -> PtsDemand {
     varied.unwrap_or(tasks::usual(terms))
 }
 
+/// Bytes that the write saturation test has still to write; 0 of other tests.
+fn saturated(progress: &PtsProgress<'_>, section: PtsSection) -> u64 {
+    if section.test != PtsTest::WriteSaturation {
+        return 0;
+    }
+    let rounds = progress.rounds(section).values.len();
+    progress.terms().saturated().0.saturating_sub(progress.written(section, rounds))
+}
+
 /// Seconds that the rounds and stages of a section write at most, as if by a device that only writes in them.
 fn writing(terms: &PtsTerms, section: PtsSection) -> f64 {
     let share = |read_percent: u8| 1.0 - f64::from(read_percent) / 100.0;
@@ -211,8 +231,22 @@ impl Procedure for Pts {
         let progress = PtsProgress::of(run, &self.terms);
         let sections = self.terms.sections();
         let next = sections.iter().find_map(|&section| self.next_of(&progress, section));
-        next.unwrap_or_else(|| Step::Done(conclusions(&self.terms, &progress)))
+        match next {
+            Some(Step::Run(tasks)) => {
+                Step::Run(tasks.into_iter().map(|task| task.with_seed(seed(run))).collect())
+            }
+            Some(step) => step,
+            None => Step::Done(conclusions(&self.terms, &progress)),
+        }
     }
+}
+
+/// The seed of the next phase, which no phase before it had, of this run or of those that it continues: with the same seed it would be
+/// at the offsets of the other one in their order, whatever the block size, and so only at what has just been written.
+fn seed(run: &Run) -> u64 {
+    // A phase that was killed is repeated and left no result: then the number of runs differs.
+    let runs = run.concluded::<PtsResumed>().count() as u64;
+    runs << 32 | run.phases.len() as u64
 }
 
 fn conclusions(terms: &PtsTerms, progress: &PtsProgress<'_>) -> Conclusions {

@@ -83,8 +83,10 @@ pub(super) fn cell(terms: &PtsTerms, section: PtsSection, cell: PtsCell, access:
     let test = section.test;
     let demand = match test {
         PtsTest::Latency => PtsDemand { threads: 1, depth: 1 },
-        // One thread: several would each have a part of the zone, between which a hard disk would seek.
-        PtsTest::ZoneThroughput => PtsDemand { threads: 1, depth: usual(terms).outstanding() },
+        // One thread: several would each have a part of the range, which is no sequential access of the device; a hard disk would seek.
+        PtsTest::Throughput | PtsTest::ZoneThroughput => {
+            PtsDemand { threads: 1, depth: usual(terms).outstanding() }
+        }
         _ => cell.demand.unwrap_or(usual(terms)),
     };
     let target = if test.is_by_zone() {
@@ -98,7 +100,6 @@ pub(super) fn cell(terms: &PtsTerms, section: PtsSection, cell: PtsCell, access:
         mix: mix(cell.read_percent),
         access: if test.is_throughput() { Access::Sequential } else { Access::Random },
         block: cell.block,
-        seed: u64::from(cell.round),
         ..base(terms, section, PtsPhase::Cell(cell))
     };
     loaded(composed(task, terms, test), terms.cell_length(test), demand, access)
@@ -116,21 +117,9 @@ pub(super) fn pre_write(
         mix: Mix::Write,
         access: Access::Random,
         block: section.test.blocks().first().copied().unwrap_or(BURST),
-        seed: seed_before(pre_write),
         ..base(terms, section, PtsPhase::PreWrite(pre_write))
     };
     loaded(composed(task, terms, section.test), terms.pre_write_length(pre_write), demand, access)
-}
-
-/// The seed of writes before a measurement. Cells and steps have their numbers, of 32 bits: with the same seed, what is measured would
-/// be at the offsets that were just written, in their order.
-fn seed_before(pre_write: PtsPreWrite) -> u64 {
-    let (kind, number): (u64, u32) = match pre_write {
-        PtsPreWrite::Precondition(number) => (1, number),
-        PtsPreWrite::Round(number) => (2, number),
-        PtsPreWrite::Point(point) => (3, point as u32),
-    };
-    kind << 32 | u64::from(number)
 }
 
 /// A step of a stage. `offset` is where sequential writes begin; `demand` that of an operating point.
@@ -155,7 +144,6 @@ pub(super) fn step(
         access: order,
         block,
         start: Start { delay: terms.wait(step.stage), ..Start::default() },
-        seed: u64::from(step.number),
         ..base(terms, section, PtsPhase::Step(step))
     };
     loaded(composed(task, terms, section.test), terms.length(step.stage), demand, access)

@@ -95,7 +95,7 @@ pub struct PtsTarget {
     pub logical_block: Bytes,
     /// Whether it can discard.
     pub discards: bool,
-    /// Its serial number, where it has one.
+    /// Its serial number, where it has one, and which part of the drive it is.
     pub serial: Option<String>,
 }
 

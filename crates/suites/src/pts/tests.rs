@@ -196,13 +196,36 @@ fn the_plan_takes_the_time_of_purging_and_preconditioning_too() {
     let tests = [PtsTest::Iops, PtsTest::WriteSaturation];
     let terms = PtsTerms { span: size, capacity: size, ..terms(&tests) };
     // Of a device with 150 GiB.
-    let plan = Pts::writes(&terms, Bytes(150 << 30));
+    let plan = Pts::writes(&terms, Bytes(150 << 30), None);
     // 200 GiB before the IOPS test and 400 GiB of saturation; both tests begin with a purge.
     assert_eq!(plan.bytes, Bytes(600 << 30));
     let preconditioned = 200.0 * 1024.0 / 500.0;
     let purged = 2.0 * 150.0 / 2.0;
-    let rounds = terms.longest().as_secs_f64();
+    let rounds: f64 = terms.sections().iter().map(|section| terms.longest(*section).as_secs_f64()).sum();
     assert!((plan.duration.as_secs_f64() - rounds - preconditioned - purged).abs() < 1e-6, "{plan:?}");
+}
+
+#[test]
+fn the_plan_of_a_run_that_goes_on_is_without_what_is_done() {
+    let terms = terms(&[PtsTest::Iops, PtsTest::Latency, PtsTest::WriteSaturation]);
+    let is_saturation = |task: &Task| task.name().starts_with("write-saturation");
+    let rate = |task: &Task| (if is_saturation(task) { 20_000 } else { 100 }, 1000);
+    let (whole, _) = on_device(&terms, nothing_yet(), rate);
+    let plan = |count: usize| {
+        let mut run = nothing_yet();
+        run.phases = whole.phases[..count].to_vec();
+        let plan = Pts::writes(&terms, Bytes(0), Some(&run));
+        (plan.bytes.0 >> 20, plan.timed.0 > 0)
+    };
+    // Twice 64 MiB before each of two tests, and four times in the third.
+    assert_eq!(plan(0), (128 + 128 + 256, true));
+    assert_eq!(plan(0).0, Pts::writes(&terms, Bytes(0), None).bytes.0 >> 20);
+    let after = |name: &str| names(&whole).iter().position(|found| *found == name).unwrap() + 1;
+    assert_eq!(plan(after("iops: precondition")).0, 128 + 256);
+    // A round of write saturation writes 20,000 times 4 KiB.
+    let round = after("write-saturation, round 1: 0 % reads of 4 KiB");
+    assert_eq!(plan(round), (256 - 79, false));
+    assert_eq!(plan(whole.phases.len()), (0, false));
 }
 
 #[test]
@@ -399,17 +422,27 @@ fn demand_is_varied_until_steady_and_its_points_have_histograms() {
 }
 
 #[test]
-fn writes_before_a_measurement_have_other_offsets_than_it() {
-    let (run, _) = simulated(&terms(&[PtsTest::DemandIntensity]), nothing_yet(), |_| 100);
-    let seeds = |is_before: bool| -> Vec<u64> {
-        let of = |phase: &&PhaseResult| phase.info.task.name().contains("writes") == is_before;
-        run.phases.iter().filter(of).map(|phase| file(&phase.info.task).seed).collect()
+fn every_phase_has_offsets_of_its_own() {
+    let terms = PtsTerms { scale: 0.0001, ..terms(PtsTest::ALL) };
+    let (run, _) = simulated(&terms, nothing_yet(), |_| 100);
+    let seeds = |phases: &[PhaseResult]| -> std::collections::BTreeSet<u64> {
+        phases.iter().map(|phase| file(&phase.info.task).seed).collect()
     };
-    let (before, measured) = (seeds(true), seeds(false));
-    let distinct: std::collections::BTreeSet<u64> = before.iter().copied().collect();
-    // Five half hours, before five rounds and before three histograms.
-    assert_eq!((before.len(), distinct.len()), (5 + 5 + 3, 5 + 5 + 3));
-    assert!(measured.iter().all(|seed| !distinct.contains(seed)), "{before:?}, {measured:?}");
+    // Among them the mixes and block sizes of a round, the bursts after each wait, and the demands of a round.
+    assert_eq!(seeds(&run.phases).len(), run.phases.len());
+    // What was killed left no result, and is repeated elsewhere.
+    let (next, cut) = (100, 99);
+    let killed = file(&run.phases[next - 1].info.task);
+    let mut resumed = nothing_yet();
+    resumed.phases = run.phases[..cut].to_vec();
+    let from = iolite_model::RunId("earlier".into());
+    let continued = iolite_model::PtsResumed { run: from, phases: cut as u64, idle: Nanos(CELL) };
+    resumed.conclusions.push(Concluded::of(&continued));
+    let (resumed, _) = simulated(&terms, resumed, |_| 100);
+    let repeated = file(&resumed.phases[cut].info.task);
+    assert_eq!(repeated.name, killed.name);
+    assert_ne!(repeated.seed, killed.seed);
+    assert_eq!(seeds(&resumed.phases).len(), resumed.phases.len());
 }
 
 #[test]
@@ -444,8 +477,12 @@ fn zones_are_measured_once_each_without_purge_and_steady_state() {
 }
 
 #[test]
-fn the_throughput_of_a_zone_is_that_of_one_thread_with_the_whole_queue() {
-    let terms = PtsTerms { threads: 2, depth: 16, ..terms(&[PtsTest::ZoneIops, PtsTest::ZoneThroughput]) };
+fn throughput_is_that_of_one_thread_with_the_whole_queue() {
+    let terms = |tests| PtsTerms { threads: 2, depth: 16, ..terms(tests) };
+    let (run, _) = simulated(&terms(&[PtsTest::Throughput]), nothing_yet(), |_| 100);
+    let cell = file(&run.phases[1].info.task);
+    assert_eq!((cell.workers, cell.concurrency, &cell.access), (1, 32, &Access::Sequential));
+    let terms = terms(&[PtsTest::ZoneIops, PtsTest::ZoneThroughput]);
     let (run, _) = simulated(&terms, nothing_yet(), |_| 100);
     let load = |phase: &PhaseResult| (file(&phase.info.task).workers, file(&phase.info.task).concurrency);
     let (first, last) = (run.phases.first().unwrap(), run.phases.last().unwrap());
@@ -509,10 +546,10 @@ fn writes_before_a_measurement_are_repeated_after_a_pause() {
 #[test]
 fn stages_count_as_writes_by_their_time() {
     let terms = PtsTerms { cell: Nanos(60 * CELL), ..terms(&[PtsTest::CrossStimulusRecovery]) };
-    let plan = Pts::writes(&terms, terms.span);
+    let plan = Pts::writes(&terms, terms.span, None);
     assert_eq!((plan.bytes, plan.timed), (Bytes(0), Nanos(22 * 3600 * CELL)));
     let demand = PtsTerms { tests: vec![PtsTest::DemandIntensity], max_rounds: 10, ..terms };
-    let plan = Pts::writes(&demand, demand.span);
+    let plan = Pts::writes(&demand, demand.span, None);
     // 10 rounds of 9 minutes and three histograms of 10 minutes, a third of which (35 %) writes; 10 half hours, 10 times 5 minutes and
     // three hours of writes before them.
     let before = 10 * 1800 + 10 * 300 + 3 * 3600;
