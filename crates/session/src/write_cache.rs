@@ -84,7 +84,7 @@ fn switched(
     is_required: bool,
 ) -> Result<(WriteCache, PtsWriteCache), WriteCacheError> {
     let mut cache = WriteCache::of(storage)?;
-    let found = earlier.and_then(|run| unrestored(run, cache.device(), cache.was_on()));
+    let found = earlier.and_then(|run| unrestored(run, cache.was_on()));
     if let Some(before) = found {
         cache.restore_to(before);
     }
@@ -93,10 +93,10 @@ fn switched(
     Ok((cache, PtsWriteCache { device, by, before, during: on }))
 }
 
-/// The state before an earlier run, where that did not restore it: it has no ending, or what it switched to is still there. After any
-/// other run, what there is now was set by somebody else since.
-fn unrestored(run: &Run, device: &str, is_on: bool) -> Option<bool> {
-    let found = run.concluded::<PtsWriteCache>().next().filter(|found| found.device == device)?;
+/// The state before an earlier run of the same device, which may have another name by now, where that did not restore it: it has no
+/// ending, or what it switched to is still there. After any other run, what there is now was set by somebody else since.
+fn unrestored(run: &Run, is_on: bool) -> Option<bool> {
+    let found = run.concluded::<PtsWriteCache>().next()?;
     (run.ending.is_none() || is_on == found.during).then_some(found.before)
 }
 
@@ -112,10 +112,10 @@ mod tests {
         let (device, by) = ("sda".to_owned(), "cache_type".to_owned());
         run.conclusions.push(Concluded::of(&PtsWriteCache { device, by, before: true, during: true }));
         // Killed: whatever it is now.
-        assert_eq!((unrestored(&run, "sda", false), unrestored(&run, "sdb", false)), (Some(true), None));
+        assert_eq!(unrestored(&run, false), Some(true));
         // It has ended, and somebody has switched it off since.
         run.ending = Some(Ending::Interrupted);
-        assert_eq!(unrestored(&run, "sda", false), None);
-        assert_eq!(unrestored(&run, "sda", true), Some(true));
+        assert_eq!(unrestored(&run, false), None);
+        assert_eq!(unrestored(&run, true), Some(true));
     }
 }

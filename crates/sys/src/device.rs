@@ -305,6 +305,23 @@ pub fn serial(number: Number) -> Option<String> {
     found.map(|text| text.trim().to_owned())
 }
 
+/// What a block device is, whatever its name: its serial number, with its number where it is a partition, or one of several namespaces
+/// of an NVMe drive, which share it; `None` where its driver reports no serial number.
+pub fn identity(number: Number) -> Option<String> {
+    let directory = sys_directory(number).ok()?;
+    Some(serial(number)? + &part_of(&directory))
+}
+
+/// Which part of a drive is at a directory in /sys; empty of all of it.
+fn part_of(directory: &Path) -> String {
+    let read = |path: PathBuf| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let partition = read(directory.join("partition"));
+    let disk = directory.parent().filter(|_| partition.is_some()).unwrap_or(directory);
+    let namespace = read(disk.join("nsid")).filter(|number| number != "1");
+    let named = |(what, number): (&str, Option<String>)| number.map(|number| format!(", {what} {number}"));
+    [("namespace", namespace), ("partition", partition)].into_iter().filter_map(named).collect()
+}
+
 /// The number of the block device at a path.
 fn number_at(path: &Path) -> Option<Number> {
     let metadata = fs::metadata(path).ok()?;
@@ -419,6 +436,22 @@ mod tests {
     fn parts() -> Vec<Part> {
         let part = |name: &str, number| Part { name: name.to_owned(), number, directory: PathBuf::new() };
         vec![part("sda", (8, 0)), part("sda1", (8, 1))]
+    }
+
+    #[test]
+    fn partitions_and_namespaces_of_a_drive_are_distinguished() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str, files: &[(&str, &str)]| {
+            let directory = root.path().join(path);
+            fs::create_dir_all(&directory).unwrap();
+            files.iter().for_each(|(name, text)| fs::write(directory.join(name), text).unwrap());
+            part_of(&directory)
+        };
+        assert_eq!(at("sda", &[("size", "1\n")]), "");
+        assert_eq!(at("sda/sda2", &[("partition", "2\n")]), ", partition 2");
+        assert_eq!(at("nvme0n1", &[("nsid", "1\n")]), "");
+        assert_eq!(at("nvme0n2", &[("nsid", "2\n")]), ", namespace 2");
+        assert_eq!(at("nvme0n2/nvme0n2p1", &[("partition", "1\n")]), ", namespace 2, partition 1");
     }
 
     #[test]

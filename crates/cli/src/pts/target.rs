@@ -66,7 +66,7 @@ impl InspectedTarget {
             size,
             logical_block: Bytes(u64::from(device::logical_block(&file).unwrap_or(512))),
             discards: number.is_none_or(device::discards),
-            serial: number.and_then(device::serial),
+            serial: number.and_then(device::identity),
         };
         let allocated =
             if is_device { size } else { Bytes(metadata.blocks().saturating_mul(ALLOCATION_UNIT)) };
