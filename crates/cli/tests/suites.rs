@@ -155,6 +155,9 @@ fn a_rehearsal_of_the_specification_that_is_killed_goes_on_where_it_was() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    let again = suite(&place, &resumed);
+    let said = stderr(&again);
+    assert!(said.contains("there is nothing to resume") && again.status.code() == Some(2), "{said}");
     another_device_is_not_resumed(&place, &memory, device, &asked);
 }
 

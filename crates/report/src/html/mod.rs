@@ -8,7 +8,7 @@ mod list;
 mod tables;
 mod values;
 
-use iolite_model::{Fitness, Verdict};
+use iolite_model::{Fitness, PtsTerms, Verdict};
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 use maud::{Markup, html};
@@ -47,14 +47,19 @@ pub fn content(runs: &[Run]) -> Markup {
             }
             a href="#charts" { "Charts" } " "
             @for (number, run) in runs.iter().enumerate() {
-                a href=(format!("#output-{number}")) { "Output and settings of " (escaped(&run.info.id.0)) } " "
+                a href=(format!("#output-{number}")) {
+                    @if is_specification(run) { "Settings of " } @else { "Output and settings of " }
+                    (escaped(&run.info.id.0))
+                } " "
             }
         }
         @for (number, run) in runs.iter().enumerate() {
             section id=(format!("run-{number}")) data-live {
                 (verdict(run))
                 (rehearsal(run))
+                (conformity(run))
                 (tables::facts(run))
+                @if is_specification(run) { (printed(run)) }
                 (tables::warnings(run))
                 (tables::configuration_notes(run))
                 (tables::figures(run))
@@ -105,13 +110,37 @@ fn rehearsal(run: &Run) -> Markup {
     }
 }
 
-/// What the run's command printed, its settings and its command line.
-fn details(run: &Run) -> Markup {
+/// Whether it is a run of SNIA's specification: its tables are what it was run for, and its phases too many to be read.
+fn is_specification(run: &Run) -> bool {
+    run.concluded::<PtsTerms>().next().is_some()
+}
+
+/// Of a run of SNIA's specification, whether its figures are those of it.
+fn conformity(run: &Run) -> Markup {
+    html! {
+        @if let Some((conforms, result)) = crate::pts::result(run) {
+            p { strong class=(if conforms { Fitness::Fit } else { Fitness::Unfit }) { (escaped(result)) } }
+        }
+    }
+}
+
+/// What the run's command printed.
+fn printed(run: &Run) -> Markup {
     let printed = show(run, Format::Text, Style { color: false, unicode: true, width: WIDTH });
     let id = escaped(&run.info.id.0);
     html! {
-        h2 { "Output of run " (id) }
+        h3 { "Output of run " (id) }
         div.scroll tabindex="0" role="region" aria-label=(format!("Output of run {id}")) { pre { (printed) } }
+    }
+}
+
+/// What the run's command printed, where that is not above the charts; its settings and its command line.
+fn details(run: &Run) -> Markup {
+    let id = escaped(&run.info.id.0);
+    let above = is_specification(run);
+    html! {
+        h2 { @if above { "Settings of run " (id) } @else { "Output and settings of run " (id) } }
+        @if !above { (printed(run)) }
         h3 { "Settings of run " (id) }
         @for phase in &run.phases {
             @let name = escaped(phase.info.task.name());

@@ -9,10 +9,11 @@
 //! | `rehearsal` | whether times and sizes were scaled down: the figures are then none of the specification |
 //! | `steady` | whether all tests that require it have reached steady state |
 //! | `not_steady` | names of the sections that have not |
+//! | `not_complete` | names of the other sections that the run was ended before, or in |
 //! | `resumed_from` | null, or the run that this one continues: `run`, `phases` (number of its phases in this run), `idle` (ns between both) |
 //! | `terms` | what was asked for; sizes in bytes, times in nanoseconds |
 //! | `write_cache` | null, or the drive's write cache: `device`, `by` (what was switched), `before` and `during` (whether it was on) |
-//! | `sections` | list: `name`, `unit`, `preconditioning` (`rounds`: rates of the first minutes of writes of the test's access pattern, and whether they are `steady`; null without), `rounds` (the tracked figure of each; of tests by zone, of each zone), `purged`, `paused` (whether a recovery test was continued in the middle by another run), `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`), `cells` (list, means over the window: `read_percent`, `block_bytes` (of the composite workload the largest), `threads` and `depth` (null where they are not varied), `value`, `interval` over the window's rounds, `mean_response_ns`, `max_response_ns`, `bytes_per_second`, `cache` of each round; of host idle recovery, `value` and `interval` are of the last `terms.cell` of each round, the others of the whole round), `stages`, `operating_points`, `zones` |
+//! | `sections` | list: `name`, `unit`, `preconditioning` (`rounds`: rates of the first minutes of writes of the test's access pattern, and whether they are `steady`; null without), `rounds` (the tracked figure of each; of tests by zone, of each zone), `purged`, `paused` (whether a recovery or write saturation test was continued in the middle by another run), `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`), `cells` (list, means over the window: `read_percent`, `block_bytes` (of the composite workload the largest), `threads` and `depth` (null where they are not varied), `value`, `interval` over the window's rounds, `mean_response_ns`, `max_response_ns`, `bytes_per_second`, `cache` of each round; of host idle recovery, `value` and `interval` are of the last `terms.cell` of each round, the others of the whole round), `stages`, `operating_points`, `zones` |
 //! | `sections[].stages` | list, of recovery tests: `name`, `steps` (number), `value`, `interval` over the steps, `first`, `last`, `ratio` (to the writes before), `wait_ns` and `idle_ns` (asked for and measured), `mean_response_ns`, `max_response_ns` |
 //! | `sections[].operating_points` | list, of tests that vary the demand: `name`, `threads`, `depth`, `operations_per_second`, `p50_ns`, `p99_ns`, `p999_ns`, `p99999_ns`, `max_ns`; a percentile is null where less than one operation is beyond it |
 //! | `sections[].zones` | list, of tests by zone: `zone`, `name`, `offset_bytes`, `length_bytes`, `cells` (`read_percent`, `block_bytes`, `value`) |
@@ -52,7 +53,7 @@ pub(crate) fn text(run: &Run, terms: &PtsTerms, style: Style) -> String {
     header += &run.concluded().last().map_or_else(String::new, |resumed| resumed_from(&resumed, styler));
     let progress = PtsProgress::of(run, terms);
     let sections = terms.sections().into_iter().map(|section| text_of(&progress, section, styler));
-    let rest = [result(&progress, styler), answer::closing(run, "this", styler)];
+    let rest = [result_line(&progress, styler), answer::closing(run, "this", styler)];
     filled(std::iter::once(header).chain(sections).chain(rest))
 }
 
@@ -105,18 +106,35 @@ fn resumed_from(resumed: &PtsResumed, styler: Styler) -> String {
     machine::line(styler, "resumed", text)
 }
 
-/// Whether the figures are those of a steady state, in one line.
-fn result(progress: &PtsProgress<'_>, styler: Styler) -> String {
-    let unsteady = progress.unsteady();
-    if unsteady.is_empty() {
-        return styler.item("", 0, "RESULT: steady state reached in all tests that require it");
+/// Whether the figures of a run of the specification's tests are those of it, and the sentence that says so; `None` of other runs.
+pub(crate) fn result(run: &Run) -> Option<(bool, String)> {
+    let terms: PtsTerms = run.concluded().last()?;
+    Some(sentence(&PtsProgress::of(run, &terms)))
+}
+
+/// What does not conform, by its cause.
+fn sentence(progress: &PtsProgress<'_>) -> (bool, String) {
+    let named = |what: &str, sections: Vec<PtsSection>| {
+        let names: Vec<String> = sections.iter().map(|section| section.name()).collect();
+        (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
+    };
+    let causes = [
+        named("NOT STEADY", progress.unsteady()),
+        named("NOT COMPLETE", progress.incomplete()),
+        named("PAUSED", progress.paused()),
+    ];
+    let causes: Vec<String> = causes.into_iter().flatten().collect();
+    if causes.is_empty() {
+        return (true, "RESULT: steady state reached in all tests that require it".to_owned());
     }
-    let names: Vec<String> = unsteady.iter().map(|section| section.name()).collect();
-    let text = format!(
-        "RESULT: NOT STEADY: {}: these figures do not conform to the specification",
-        names.join(", ")
-    );
-    styler.paint(Emphasis::Bad, styler.item("", 0, text).trim_end()) + "\n"
+    (false, format!("RESULT: {}: these figures do not conform to the specification", causes.join("; ")))
+}
+
+/// Whether the figures are those of a steady state, in one line.
+fn result_line(progress: &PtsProgress<'_>, styler: Styler) -> String {
+    let (conforms, text) = sentence(progress);
+    let line = styler.item("", 0, text);
+    if conforms { line } else { styler.paint(Emphasis::Bad, line.trim_end()) + "\n" }
 }
 
 fn text_of(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
@@ -137,7 +155,7 @@ fn text_of(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> S
     if test == PtsTest::WriteSaturation {
         let written = Bytes(progress.written(section, rounds.values.len()));
         let line = format!("written {written} of the {} that end the test", terms.saturated());
-        return out + &styler.item("  ", 2, line);
+        return out + &styler.item("  ", 2, line) + &paused(progress, section, styler);
     }
     let Some(window) = rounds.window else {
         return out + &styler.item("  ", 2, format!("fewer rounds than the window of {}", terms.window));
@@ -149,6 +167,16 @@ fn text_of(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> S
         PtsTest::Composite => demand::composite(progress, section, styler),
         _ => window::tables(progress, section, window, styler),
     }
+}
+
+/// Marks a test that was continued in the middle where it must not pause; empty of others.
+fn paused(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
+    if !progress.paused().contains(&section) {
+        return String::new();
+    }
+    let text = "PAUSED: continued by another run in the middle; the device could recover meanwhile: these figures do not conform to \
+                the specification";
+    styler.paint(Emphasis::Caution, styler.item("  ", 2, text).trim_end()) + "\n"
 }
 
 fn rehearsal(terms: &PtsTerms) -> &'static str {
@@ -221,6 +249,7 @@ pub(crate) fn json(run: &Run, terms: &PtsTerms) -> Value {
         "rehearsal": terms.is_rehearsal(),
         "steady": progress.unsteady().is_empty(),
         "not_steady": progress.unsteady().iter().map(|section| section.name()).collect::<Vec<_>>(),
+        "not_complete": progress.incomplete().iter().map(|section| section.name()).collect::<Vec<_>>(),
         "write_cache": run.concluded::<PtsWriteCache>().last(),
         "resumed_from": run.concluded::<PtsResumed>().last(),
         "terms": terms,

@@ -4,10 +4,11 @@ use iolite_model::{Nanos, PtsSection, PtsStage, PtsTerms, PtsTest};
 use iolite_results::{PtsProgress, PtsStageFigures};
 use serde_json::{Value, json};
 
+use super::paused;
 use super::window::{percent, short};
 use crate::grid::folded;
 use crate::json as shared;
-use crate::styler::{Emphasis, Styler};
+use crate::styler::Styler;
 use crate::table::NONE;
 
 /// A stage with what it is compared with.
@@ -67,13 +68,8 @@ pub(super) fn text(progress: &PtsProgress<'_>, section: PtsSection, styler: Styl
         let own = own(value(figures.ends.0), value(figures.ends.1), idle);
         rows.push(common.into_iter().chain(own).map(|cell| styler.clean(cell)).collect());
     }
-    let mut out = folded(&rows, 2, 1, |column| !matches!(column, 0 | 3), styler);
-    if progress.paused().contains(&section) {
-        let text = "PAUSED: continued by another run in the middle; the device could recover meanwhile: these figures do not conform to \
-                    the specification";
-        out += &(styler.paint(Emphasis::Caution, styler.item("  ", 2, text).trim_end()) + "\n");
-    }
-    out + &legend(progress.terms(), section, styler)
+    let out = folded(&rows, 2, 1, |column| !matches!(column, 0 | 3), styler);
+    out + &paused(progress, section, styler) + &legend(progress.terms(), section, styler)
 }
 
 fn legend(terms: &PtsTerms, section: PtsSection, styler: Styler) -> String {

@@ -26,7 +26,7 @@ pub(crate) fn terms(scale: f64) -> PtsTerms {
         zones: 3,
         purge: Some(PtsPurge::Discard),
         write_cache: None,
-        saturation: Nanos(86_400_000_000_000),
+        saturation: Nanos(300_000_000_000),
         logical_block: Bytes(4096),
         device: PtsDevice::default(),
     }
@@ -141,11 +141,66 @@ fn the_plots_of_the_specification_have_their_panels_and_series() {
     assert_eq!((saturation.panels.len(), saturation.series.len()), (2, 3));
     assert_eq!(saturation.panels[0].lines[0][0].len(), 5);
     assert!(chart(&[Run::new(synthetic::run())], PlotKind::PtsConvergence).is_err());
-    // The bounds are what the plot exists to show: however many devices are compared, they are drawn.
-    let many = chart(&vec![run(1.0); 5], PlotKind::PtsVerification).unwrap();
-    let names: Vec<&str> = many.series.iter().map(|series| series.name.as_str()).collect();
-    assert_eq!((names.len(), &names[..3]), (32, &["mean + 10 %", "mean", "mean - 10 %"][..]));
-    assert_eq!(many.panels[0].lines[2][0], [(1.0, 90.0), (5.0, 90.0)]);
+}
+
+#[test]
+fn several_devices_have_all_their_series_with_the_bounds() {
+    let of = |name: &str| {
+        let mut run = run(1.0);
+        run.info.id = RunId(name.into());
+        let target = format!("/dev/{name}").into();
+        run.conclusions.push(Concluded::of(&PtsTerms { target, ..terms(1.0) }));
+        run
+    };
+    let runs: Vec<Run> = ["a", "b", "c", "d", "e"].map(of).into();
+    // A panel for each device: each with the mean, its bounds, four sections and their lines.
+    let many = chart(&runs, PlotKind::PtsVerification).unwrap();
+    assert_eq!((many.panels.len(), many.series.len()), (5, 3 + 5 * 8));
+    for (number, panel) in many.panels.iter().enumerate() {
+        assert_eq!(panel.lines[2][0], [(1.0, 90.0), (5.0, 90.0)]);
+        assert_eq!(panel.lines.iter().filter(|lines| !lines.is_empty()).count(), 3 + 8);
+        assert!(panel.y.label.contains(&runs[number].info.id.0), "{}", panel.y.label);
+    }
+    assert_eq!((many.note, &*many.series[42].run), (None, "e (/dev/e)"));
+    // More than can be distinguished in a panel: its first ones, and all of the panels with fewer.
+    let convergence = chart(&[&runs[..]; 4].concat(), PlotKind::PtsConvergence).unwrap();
+    let drawn = |panel: usize| convergence.panels[panel].lines.iter().filter(|of| !of.is_empty()).count();
+    assert_eq!((drawn(0), drawn(1), drawn(2)), (32, 20, 32));
+    assert_eq!(convergence.note.as_deref(), Some("84 of 100 series are drawn: the first 32 of each panel."));
+    // Surfaces of the same figure follow one another, with one height.
+    let mut faster = of("f");
+    faster.phases.iter_mut().for_each(|phase| phase.totals.measured /= 2);
+    let relief = chart(&[of("a"), faster], PlotKind::PtsRelief).unwrap();
+    let highest = |panel: usize| relief.panels[panel].cells.iter().map(|cell| cell.share).fold(0.0, f64::max);
+    assert_eq!(relief.panels[0].height, relief.panels[1].height);
+    assert!((highest(1) / highest(0) - 2.0).abs() < 1e-6, "{} {}", highest(0), highest(1));
+}
+
+#[test]
+fn a_run_that_was_ended_early_is_not_complete() {
+    let mut run = run(1.0);
+    let tests = vec![PtsTest::Latency, PtsTest::WriteSaturation, PtsTest::CrossStimulusRecovery];
+    let terms = PtsTerms { tests, saturation: Nanos(86_400_000_000_000), ..terms(1.0) };
+    run.ending = Some(Ending::Interrupted);
+    let missing = ["write-saturation", "cross-stimulus-recovery"];
+    assert_eq!(json(&run, &terms)["not_complete"], json!(missing));
+    let expected = format!("RESULT: NOT COMPLETE: {}: these figures do not conform", missing.join(", "));
+    assert!(text(&run, &terms, style()).contains(&expected));
+}
+
+#[test]
+fn the_page_has_the_result_and_the_tables_before_the_charts() {
+    let page = crate::html::page(&[run(1.0)]);
+    let places =
+        ["RESULT: NOT STEADY: iops", "What was measured", "means of the window", "Figures of run", "<figure"];
+    let found: Vec<usize> = places.iter().map(|text| page.find(text).unwrap()).collect();
+    assert!(found.is_sorted(), "{found:?}");
+    assert_eq!(
+        page.matches("means of the window&#39;s rounds")
+            .count()
+            .max(page.matches("means of the window's rounds").count()),
+        4
+    );
 }
 
 #[test]

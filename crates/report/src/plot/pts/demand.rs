@@ -36,7 +36,8 @@ pub(in crate::plot) fn demand(runs: &[Run]) -> Drawn {
         for (number, section) in sections(terms) {
             let figures = progress.by_demand(section);
             for &threads in &terms.demand {
-                let name = format!("{}, {threads} threads", section.test.name());
+                let many = if threads == 1 { "thread" } else { "threads" };
+                let name = format!("{}, {threads} {many}", section.test.name());
                 let mut own: Vec<&PtsDemandFigures> =
                     figures.iter().filter(|found| found.demand.threads == threads).collect();
                 own.sort_by_key(|found| found.demand.depth);
@@ -66,9 +67,7 @@ pub(in crate::plot) fn histogram(runs: &[Run]) -> Drawn {
             for point in PtsPoint::ALL {
                 let Some(responses) = progress.responses(section, point) else { continue };
                 let demand = progress.operating_point(section, point);
-                let demand = demand.map_or_else(String::new, |demand| {
-                    format!(" ({} threads, queue depth {})", demand.threads, demand.depth)
-                });
+                let demand = demand.map_or_else(String::new, |demand| format!(" ({demand})"));
                 let name = format!("{}: {}{demand}", section.test.name(), point.name());
                 lines.push(Line::new(number, series(run, name), outline(&responses)));
             }

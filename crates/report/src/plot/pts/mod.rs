@@ -7,12 +7,14 @@ pub(super) mod steady;
 pub(super) mod window;
 pub(super) mod zones;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use iolite_model::PtsTerms;
 use iolite_results::Run;
 
 use super::axis::Axis;
 use super::chart::{Panel, Series};
-use super::source::{Drawn, Lines, MAX_SERIES, cut, values};
+use super::source::{Drawn, Lines, MAX_SERIES, values};
 
 /// A series: its lines, each in a panel.
 struct Line {
@@ -48,7 +50,32 @@ fn sorted<T: Ord>(mut values: Vec<T>) -> Vec<T> {
 }
 
 fn series(run: &Run, name: String) -> Series {
-    Series::new(&run.info.id.0, name)
+    Series::new(named(run), name)
+}
+
+/// A run with the device that it has measured: with several runs, devices are compared.
+fn named(run: &Run) -> String {
+    let device = run.concluded::<PtsTerms>().last().map(|terms| format!(" ({})", terms.target.display()));
+    run.info.id.0.clone() + &device.unwrap_or_default()
+}
+
+/// Keeps as many series of each panel as can be distinguished; the note says how many there were. Panels are of different tests: of all
+/// together there are more, and of several runs the last ones would lose theirs.
+fn cut(lines: &mut Vec<Line>) -> Option<String> {
+    let all = lines.len();
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    lines.retain(|line| {
+        let own = || line.lines.iter().filter(|(_, points)| !points.is_empty()).map(|(panel, _)| *panel);
+        // A box has several lines in its panel.
+        let own: BTreeSet<usize> = own().collect();
+        let fits = own.iter().all(|panel| counts.get(panel).is_none_or(|count| *count < MAX_SERIES));
+        if fits {
+            own.into_iter().for_each(|panel| *counts.entry(panel).or_default() += 1);
+        }
+        fits
+    });
+    (lines.len() < all)
+        .then(|| format!("{} of {all} series are drawn: the first {MAX_SERIES} of each panel.", lines.len()))
 }
 
 /// A panel's horizontal axis by the label and the points of its lines.
@@ -83,7 +110,7 @@ fn by_panel(
     mut lines: Vec<Line>,
 ) -> Drawn {
     lines.retain(|line| line.points().next().is_some());
-    let cut = cut(&mut lines, MAX_SERIES);
+    let cut = cut(&mut lines);
     let panel = |(number, (x, label, is_time)): (usize, &(&str, &str, bool))| {
         let own: Vec<Lines> = lines.iter().map(|line| line.within(number)).collect();
         if own.iter().all(Vec::is_empty) {

@@ -3,7 +3,7 @@
 use iolite_model::{Bytes, OpKind, PtsCell, PtsPhase, PtsSection, PtsTerms, PtsTest};
 use iolite_results::{PtsProgress, Run};
 
-use super::{Line, drawn, of_runs, series};
+use super::{Line, drawn, named, of_runs, series};
 use crate::plot::chart::Series;
 use crate::plot::source::{Drawn, MIB};
 
@@ -68,39 +68,57 @@ fn by_round(
     (1..=terms.max_rounds).filter_map(of).collect()
 }
 
-/// The tracked figures of each measurement window and their least squares line, in percent of their mean, with the bounds.
+/// The tracked figures of each measurement window and their least squares line, in percent of their mean, with the bounds: a panel for
+/// each run.
 pub(in crate::plot) fn verification(runs: &[Run]) -> Drawn {
     let found = of_runs(runs);
     let mut lines = Vec::new();
+    let mut axes = Vec::new();
     for (run, terms) in &found {
-        let progress = PtsProgress::of(run, terms);
-        for section in terms.sections() {
-            let rounds = progress.rounds(section);
-            let Some(window) = rounds.window.filter(|window| window.mean > 0.0) else { continue };
-            let share = |value: f64| 100.0 * value / window.mean;
-            let last = rounds.values.len();
-            let length = progress.rounds_of(window).count().min(last);
-            let values = rounds.values.iter().skip(last - length).enumerate();
-            let points = values.map(|(index, value)| (index as f64 + 1.0, share(*value))).collect();
-            lines.push(Line::new(0, series(run, section.name()), points));
-            let (first, end) = window.line;
-            let line = vec![(1.0, share(first)), (length as f64, share(end))];
-            let name = format!("{}, least squares line", section.name());
-            lines.push(Line::new(0, series(run, name), line));
+        let own = windows(run, terms, axes.len());
+        if !own.is_empty() {
+            lines.extend(own);
+            axes.push(match found.len() {
+                1 => "% of the mean".to_owned(),
+                _ => format!("% of the mean, run {}", named(run)),
+            });
         }
     }
     let length = lines.iter().flat_map(Line::points).map(|point| point.0).fold(0.0, f64::max);
     if let (true, Some((run, _))) = (length > 0.0, found.first()) {
         let bound = |(percent, name): (f64, &str)| {
             let points = vec![(1.0, percent), (length, percent)];
-            Line::new(0, Series::bound(&run.info.id.0, name), points)
+            let lines = (0..axes.len()).map(|panel| (panel, points.clone())).collect();
+            Line { series: Series::bound(named(run), name), lines }
         };
         // First: where there are more series than can be drawn, the last ones are left out.
         lines.splice(..0, [(110.0, "mean + 10 %"), (100.0, "mean"), (90.0, "mean - 10 %")].map(bound));
     }
     let about = "Tracked figures of the measurement windows and their least squares lines, in percent of their means, with the range \
                  of 10 % above and below";
-    drawn("Steady-state verification", about, &[("% of the mean", false)], "round of the window", lines)
+    let axes: Vec<(&str, bool)> = axes.iter().map(|label| (label.as_str(), false)).collect();
+    drawn("Steady-state verification", about, &axes, "round of the window", lines)
+}
+
+/// The measurement windows of a run, each with its least squares line, in a panel.
+fn windows(run: &Run, terms: &PtsTerms, panel: usize) -> Vec<Line> {
+    let progress = PtsProgress::of(run, terms);
+    let mut lines = Vec::new();
+    for section in terms.sections() {
+        let rounds = progress.rounds(section);
+        let Some(window) = rounds.window.filter(|window| window.mean > 0.0) else { continue };
+        let share = |value: f64| 100.0 * value / window.mean;
+        let last = rounds.values.len();
+        let length = progress.rounds_of(window).count().min(last);
+        let values = rounds.values.iter().skip(last - length).enumerate();
+        let points = values.map(|(index, value)| (index as f64 + 1.0, share(*value))).collect();
+        lines.push(Line::new(panel, series(run, section.name()), points));
+        let (first, end) = window.line;
+        let line = vec![(1.0, share(first)), (length as f64, share(end))];
+        let name = format!("{}, least squares line", section.name());
+        lines.push(Line::new(panel, series(run, name), line));
+    }
+    lines
 }
 
 /// Operations per second, mean and longest response time over the time that was written.

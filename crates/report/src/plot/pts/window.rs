@@ -3,7 +3,7 @@
 use iolite_model::{Bytes, Nanos, PtsCell, PtsSection, PtsTerms, PtsTest};
 use iolite_results::{PtsFigures, PtsProgress, Run};
 
-use super::{Line, by_panel, linear, of_runs, series, sorted};
+use super::{Line, by_panel, linear, named, of_runs, series, sorted};
 use crate::plot::axis::{Axis, number_label};
 use crate::plot::chart::{Cell, Panel, Series};
 use crate::plot::source::{Drawn, MIB};
@@ -85,17 +85,27 @@ pub(in crate::plot) fn window(runs: &[Run]) -> Drawn {
     drawn
 }
 
-/// The same in three dimensions: mix across, block size to the back, the figure upwards; a panel for each figure and run.
+/// The same in three dimensions: mix across, block size to the back, the figure upwards; a panel for each figure and run. Those of the
+/// same figure follow one another and have the same height, so that devices can be compared.
 pub(in crate::plot) fn relief(runs: &[Run]) -> Drawn {
     let found = of_runs(runs);
     let mut panels = Vec::new();
-    for (run, terms) in &found {
-        let progress = PtsProgress::of(run, terms);
-        for (test, label, is_time, value) in FIGURES {
-            let cells = measured(&progress, terms, test);
+    for (test, label, is_time, value) in FIGURES {
+        let all: Vec<Vec<Measured>> =
+            found.iter().map(|(run, terms)| measured(&PtsProgress::of(run, terms), terms, test)).collect();
+        // Heights are linear, so that they can be compared: times in microseconds.
+        let height_of = |(.., figures): &Measured| value(figures) / if is_time { 1e3 } else { 1.0 };
+        let Some(highest) = all.iter().flatten().map(height_of).reduce(f64::max) else { continue };
+        let unit = if is_time { "µs" } else { "per second" };
+        let height = Axis::linear(unit, Some(0.0), std::iter::once(highest));
+        for ((run, _), cells) in found.iter().zip(&all).filter(|(_, cells)| !cells.is_empty()) {
             let unit = if is_time { " in µs" } else { "" };
-            let label = format!("block size; {label}{unit}, run {}", run.info.id.0);
-            panels.extend(surface(&cells, &label, is_time, value));
+            let label = format!("block size; {label}{unit}, run {}", named(run));
+            let shown = |figures: &PtsFigures| match is_time {
+                true => Nanos(value(figures) as u64).to_string(),
+                false => number_label(value(figures).round(), 1.0),
+            };
+            panels.push(surface(cells, &label, &height, height_of, shown));
         }
     }
     let cut =
@@ -109,32 +119,30 @@ pub(in crate::plot) fn relief(runs: &[Run]) -> Drawn {
     }
 }
 
-/// A surface; `None` without cells.
-fn surface(cells: &[Measured], label: &str, is_time: bool, value: fn(&PtsFigures) -> f64) -> Option<Panel> {
-    // Heights are linear, so that they can be compared: times in microseconds.
-    let height_of = |figures: &PtsFigures| if is_time { value(figures) / 1e3 } else { value(figures) };
-    let highest = cells.iter().map(|(.., figures)| height_of(figures)).reduce(f64::max)?;
+/// A surface.
+fn surface(
+    cells: &[Measured],
+    label: &str,
+    height: &Axis,
+    height_of: impl Fn(&Measured) -> f64,
+    shown: impl Fn(&PtsFigures) -> String,
+) -> Panel {
     let mut mixes = sorted(cells.iter().map(|(mix, ..)| *mix).collect());
     mixes.reverse();
     let blocks = sorted(cells.iter().map(|(_, block, _)| *block).collect());
-    let unit = if is_time { "µs" } else { "per second" };
-    let height = Axis::linear(unit, Some(0.0), std::iter::once(highest));
-    let cell = |(mix, block, figures): &Measured| {
+    let cell = |measured: &Measured| {
+        let (mix, block, figures) = measured;
         let span = |middle: f64| (middle - 0.5, middle + 0.5);
-        let shown = match is_time {
-            true => Nanos(value(figures) as u64).to_string(),
-            false => number_label(value(figures).round(), 1.0),
-        };
         Cell {
             x: span(place(&mixes, mix)),
             y: span(place(&blocks, block)),
-            share: (height_of(figures) / height.high).max(0.0),
-            value: shown,
+            share: (height_of(measured) / height.high).max(0.0),
+            value: shown(figures),
             is_labelled: true,
         }
     };
     let cells = cells.iter().map(cell).collect();
     let x = Axis::names(MIX, mixes.iter().map(|read_percent| mix(*read_percent)));
     let y = Axis::names(label, blocks.iter().map(Bytes::to_string));
-    Some(Panel { height: Some(height), ..Panel::of_cells(x, y, cells) })
+    Panel { height: Some(height.clone()), ..Panel::of_cells(x, y, cells) }
 }
