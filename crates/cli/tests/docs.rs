@@ -161,7 +161,11 @@ bytes or strings such as `'8KiB'`, times are numbers of nanoseconds or strings s
 fn example_of_a_job() -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_iolite")).args(["run", "--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
-    let lines = help.lines().skip_while(|line| !line.contains("<<EOF")).skip(1).take_while(|line| line.trim() != "EOF");
+    let lines = help
+        .lines()
+        .skip_while(|line| !line.contains("<<EOF"))
+        .skip(1)
+        .take_while(|line| line.trim() != "EOF");
     lines.map(|line| format!("{}\n", line.trim())).collect()
 }
 
