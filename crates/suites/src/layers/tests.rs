@@ -16,6 +16,8 @@ const DEVICE: u64 = 80_000;
 const FILE: u64 = 5_000;
 const CACHE: u64 = 10_000;
 const DATABASE: u64 = 40_000;
+/// Time of the set of a transaction, which its commit follows.
+const SET: u64 = 30_000;
 /// CPU time of an operation in nanoseconds.
 const CPU: u64 = 2000;
 /// Reads that the device does at once.
@@ -60,8 +62,11 @@ fn phase(index: u32, task: &Task) -> PhaseResult {
         Task::Database(task) => matches!(task.operation, iolite_model::DbOperation::RanWrite { .. }),
         _ => false,
     };
-    let kinds: &[OpKind] =
-        if commits { &[OpKind::Write, OpKind::Sync, OpKind::Commit] } else { &[OpKind::Read] };
+    let kinds: &[OpKind] = match (commits, task) {
+        (true, Task::Database(_)) => &[OpKind::Write, OpKind::Commit],
+        (true, _) => &[OpKind::Write, OpKind::Sync, OpKind::Commit],
+        (false, _) => &[OpKind::Read],
+    };
     let depth = u64::from(task.concurrency());
     let served = time(task) + u64::from(index % 3) * 100;
     let each = served / depth.min(PARALLEL.into());
@@ -69,7 +74,12 @@ fn phase(index: u32, task: &Task) -> PhaseResult {
     let mut at = response;
     while at < end {
         for &kind in kinds {
-            let issued = at - response;
+            let begun = at - response;
+            let (issued, at) = match (task, kind) {
+                (Task::Database(_), OpKind::Write) => (begun, begun + SET),
+                (Task::Database(_), OpKind::Commit) => (begun + SET, at),
+                _ => (begun, at),
+            };
             recorder.record(Completion { kind, intended: issued, issued, completed: at, bytes: 8192 });
         }
         collector.collect(at);
