@@ -11,7 +11,7 @@ use iolite_engine::Control;
 use iolite_jobs::iometer::{Configuration, MAX_BYTES, parse, patterns, print, standard};
 use iolite_model::{
     AccessSpec, BackendKind, Bytes, Concluded, Ending, ErrorCause, ErrorOrigin, IometerPoint, IometerTerms,
-    Nanos, Storage, Warning,
+    IometerWorker, Nanos, Storage, Warning,
 };
 use iolite_results::{Run, RunRequest};
 use iolite_session::{Bare, ending};
@@ -241,12 +241,13 @@ fn test(
     let mut csv = place.csv.as_deref().map(CsvFile::create).transpose()?;
     let connecting = configuration.connection_rate();
     let left_out = connecting.map(|(worker, transactions)| Iometer::left_out(worker, transactions));
+    let left_out: Vec<Warning> = left_out.into_iter().chain(Iometer::apart(&terms)).collect();
     let control = Control::new(signals::interrupt_flag()?);
     let mut before: Option<Run> = None;
     let last = targets.len().saturating_sub(1);
     let mut exit = Exit::Fit;
     for (index, target) in targets.into_iter().enumerate() {
-        let run = measure(place, target, &terms, left_out.clone(), before.as_ref(), &control)?;
+        let run = measure(place, target, &terms, &left_out, before.as_ref(), &control)?;
         // The document of the second contains the figures of the first.
         let is_printed = !place.output.json || index == last || run.ending != Some(Ending::Completed);
         if is_printed {
@@ -308,7 +309,7 @@ fn checked(configuration: &Configuration) -> Result<Vec<IometerPoint>, UsageErro
              NAME DIR --from FILE.icf`), or check that the file is complete"
         );
     }
-    if points.iter().all(|point| point.spec.lines.is_empty()) {
+    if points.iter().all(IometerPoint::is_idle) {
         refuse!("all assigned access specifications are idle: assign one with operations");
     }
     Ok(points)
@@ -322,15 +323,19 @@ fn terms(
     patterns: bool,
 ) -> Result<IometerTerms, UsageError> {
     let points = checked(configuration)?;
-    let asked = place.size.or(configuration.size()).unwrap_or(DEFAULT);
-    let size = asked.round_down(MIN.0.min(1 << 20));
-    if size < MIN {
-        refuse!("a test file of {asked} is too small: --size is at least {MIN}");
+    let mut workers = configuration.workers(place.size, DEFAULT);
+    for worker in &mut workers {
+        let asked = worker.size;
+        worker.size = asked.round_down(MIN.0.min(1 << 20));
+        if worker.size < MIN {
+            refuse!("a test file of {asked} is too small: --size is at least {MIN}");
+        }
     }
+    let size = workers.iter().map(IometerWorker::end).max().unwrap_or(DEFAULT);
     let in_file = Some(configuration.setup.run_time).filter(|time| time.0 > 0);
     let run_time = place.time.or(in_file).unwrap_or(RUN_TIME);
     let ramp = configuration.setup.ramp;
-    Ok(IometerTerms { test: name.to_owned(), patterns, points, size, run_time, ramp })
+    Ok(IometerTerms { test: name.to_owned(), patterns, points, size, run_time, ramp, workers })
 }
 
 /// Where a test runs, which has been found able to.
@@ -349,12 +354,7 @@ impl TestTarget {
         let free = storage.filesystem.free;
         let space = terms.space();
         if storage.filesystem.size.0 > 0 && space > free {
-            let size = terms.size;
-            let what = match terms.files() {
-                1 => format!("the test file of {size} is larger than the free space"),
-                files => format!("the {files} test files of {size} take {space}, more than the free space"),
-            };
-            refuse!("{}: {what} ({free}): specify a smaller --size", directory.display());
+            refuse!("{}: {}", directory.display(), too_large(terms, space, free));
         }
         let unit = setup::direct_unit(&directory)?;
         Iometer::check(terms, unit.unwrap_or(Bytes(1)))
@@ -363,11 +363,35 @@ impl TestTarget {
     }
 }
 
+/// Why test files do not fit, and what helps.
+fn too_large(terms: &IometerTerms, space: Bytes, free: Bytes) -> String {
+    let files = terms.files();
+    let (smallest, largest) = (files.values().min(), files.values().max());
+    let what = match (files.len(), largest) {
+        (1, Some(size)) => format!("the test file of {size} is larger than the free space"),
+        (count, Some(size)) if smallest == largest => {
+            format!("the {count} test files of {size} take {space}, more than the free space")
+        }
+        (count, _) => format!("the {count} test files take {space}, more than the free space"),
+    };
+    let furthest = terms.workers.iter().filter(|worker| worker.start.0 > 0).max_by_key(|worker| worker.start);
+    let remedy = furthest.map_or_else(
+        || "specify a smaller --size".to_owned(),
+        |worker| {
+            format!(
+                "specify a smaller --size, or lower starting sectors (worker `{}` starts at {} of its test file)",
+                worker.name, worker.start
+            )
+        },
+    );
+    format!("{what} ({free}): {remedy}")
+}
+
 fn measure(
     place: &PlaceArgs,
     target: TestTarget,
     terms: &IometerTerms,
-    left_out: Option<Warning>,
+    left_out: &[Warning],
     before: Option<&Run>,
     control: &Control,
 ) -> anyhow::Result<Run> {
@@ -382,7 +406,7 @@ fn measure(
     session.plan_writes(&plan);
     session.conclude(Concluded::of(&RunRequest::new("iometer", terms.test.as_str())));
     session.conclude(Concluded::of(terms));
-    left_out.into_iter().for_each(|warning| session.warn(warning));
+    left_out.iter().for_each(|warning| session.warn(warning.clone()));
     if let Some(comparison) = before.and_then(iolite_report::iometer::comparison) {
         session.conclude(Concluded::of(&comparison));
     }

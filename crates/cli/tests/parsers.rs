@@ -118,7 +118,7 @@ fn no_iometer_file_makes_it_stumble() {
             Ok(configuration) => {
                 let printed = iometer::print(&configuration);
                 assert_eq!(iometer::parse(&printed).unwrap(), configuration, "{printed}");
-                let _ = configuration.points();
+                let _ = (configuration.points(), configuration.workers(None, iolite_model::Bytes::GIB));
             }
             Err(error) => assert!(!error.to_string().is_empty()),
         }

@@ -18,6 +18,13 @@ pub enum Regions {
     Slices,
     /// Worker w starts at w times this number of bytes and ends at the end of the region (fio's `offset_increment`).
     Increment(Bytes),
+    /// Every worker accesses this part of the region independently: of these many bytes, from this offset on.
+    Part {
+        /// First byte.
+        start: Bytes,
+        /// Bytes from there.
+        length: Bytes,
+    },
 }
 
 /// Order of the offsets. If workers have slices, each starts over at the end of its slice; otherwise all workers share the whole
@@ -97,6 +104,10 @@ pub enum Access {
     Precondition(Precondition),
     /// Reads (of a mix without reads, trims) in one order and writes in another, of one block size.
     ByKind(Box<ByKind>),
+    /// Reads and writes of several sizes and orders by their percentages, drawn for each operation (the lines of Iometer's access
+    /// specifications). What is not random begins where the operation before it ended, whichever that was. `block` is the largest
+    /// size, and the mix is that of all of them.
+    Mixture(Box<Mixture>),
     /// At the end of a growing file (O_APPEND): writes only, on a file that this phase creates without preallocation. The phase
     /// ends when the size of the target has been written.
     Append,
@@ -130,6 +141,41 @@ pub struct ByKind {
     pub reads: Access,
     /// Order of the writes, and of trims beside reads and writes.
     pub writes: Access,
+}
+
+/// The operations of [`Access::Mixture`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mixture {
+    /// The kinds of operations; at least one.
+    pub lines: Vec<MixtureLine>,
+    /// Offset within the region of each worker at which its first operation begins if it is not random.
+    #[serde(default)]
+    pub first: Bytes,
+}
+
+/// A kind of operations of a [`Mixture`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MixtureLine {
+    /// Weight: its percentage of the operations, if all of them add up to 100; at least 1.
+    pub share: u32,
+    /// Bytes of each operation.
+    pub size: Bytes,
+    /// Offsets are multiples of this number of bytes; at least 1.
+    pub alignment: Bytes,
+    /// Percentage of reads; the others are writes.
+    pub reads: u8,
+    /// Percentage at random offsets, read or written.
+    pub random: u8,
+}
+
+impl Mixture {
+    /// Mean number of bytes of an operation.
+    pub fn mean_size(&self) -> f64 {
+        let weighted = self.lines.iter().map(|line| f64::from(line.share) * line.size.0 as f64).sum::<f64>();
+        weighted / self.lines.iter().map(|line| f64::from(line.share)).sum::<f64>().max(1.0)
+    }
 }
 
 /// How [`Access::Precondition`] writes.

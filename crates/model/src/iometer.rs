@@ -1,5 +1,6 @@
 //! Iometer's access specifications, and what a run of them was asked for.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -62,24 +63,60 @@ pub struct IometerTerms {
     pub patterns: bool,
     /// The specifications and loads, in order.
     pub points: Vec<IometerPoint>,
-    /// Bytes of each test file.
+    /// Bytes of each test file; of the largest if they differ.
     pub size: Bytes,
     /// Measured time of each point.
     pub run_time: Nanos,
     /// Time before, which is left out.
     pub ramp: Nanos,
+    /// The workers. None of a run of an earlier version: it recorded all workers of a point together.
+    #[serde(default)]
+    pub workers: Vec<IometerWorker>,
+}
+
+/// A worker of a run of access specifications.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IometerWorker {
+    /// Number of its manager, from 1.
+    pub manager: u32,
+    /// Name of its manager; empty if there is no configuration file.
+    pub manager_name: String,
+    /// Its name.
+    pub name: String,
+    /// Number of the test file, from 1, of each of its targets.
+    pub files: Vec<u32>,
+    /// First byte that it uses in each.
+    pub start: Bytes,
+    /// Bytes from there.
+    pub size: Bytes,
 }
 
 /// One measurement of a run of access specifications.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IometerPoint {
-    /// What is done.
+    /// What is done; of workers that differ their specifications' names, without lines.
     pub spec: AccessSpec,
     /// Workers.
     pub workers: u32,
-    /// Targets of each worker, each with a test file of its own; all workers use the same files.
+    /// Targets of each worker; the largest number if they differ.
     pub targets: u32,
-    /// Outstanding operations of each worker at each target.
+    /// Outstanding operations of each worker at each target; the largest number if they differ.
+    pub depth: u32,
+    /// What each worker does that has something to do, if they differ; none if the first `workers` all do the same.
+    #[serde(default)]
+    pub loads: Vec<IometerLoad>,
+}
+
+/// What a worker does in an [`IometerPoint`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IometerLoad {
+    /// Number of the worker, from 1.
+    pub worker: u32,
+    /// What it does.
+    pub spec: AccessSpec,
+    /// The first of its targets that it uses.
+    pub targets: u32,
+    /// Outstanding operations at each.
     pub depth: u32,
 }
 
@@ -106,30 +143,80 @@ pub struct IometerComparisonPoint {
 }
 
 impl IometerTerms {
-    /// Number of test files: the largest number of targets of a point.
-    pub fn files(&self) -> u32 {
-        self.points.iter().map(|point| point.targets).max().unwrap_or(1).max(1)
+    /// What each worker does in a point. One load, of worker 0, stands for all of a run of an earlier version.
+    pub fn loads(&self, point: &IometerPoint) -> Vec<IometerLoad> {
+        if !point.loads.is_empty() {
+            return point.loads.clone();
+        }
+        let workers = if self.workers.is_empty() { 0..=0 } else { 1..=point.workers };
+        let load = |worker| IometerLoad {
+            worker,
+            spec: point.spec.clone(),
+            targets: point.targets.max(1),
+            depth: point.depth.max(1),
+        };
+        workers.map(load).collect()
+    }
+
+    /// A worker by its number, from 1.
+    pub fn worker(&self, number: u32) -> Option<&IometerWorker> {
+        self.workers.get(usize::try_from(number.checked_sub(1)?).ok()?)
+    }
+
+    /// Number of the test file, from 1, of a worker's target, from 1.
+    pub fn file_of(&self, worker: u32, target: u32) -> u32 {
+        let index = usize::try_from(target.saturating_sub(1)).ok();
+        self.worker(worker).and_then(|worker| worker.files.get(index?).copied()).unwrap_or(target)
+    }
+
+    /// The test files that the points use, by their numbers, and their sizes.
+    pub fn files(&self) -> BTreeMap<u32, Bytes> {
+        let mut files = BTreeMap::new();
+        for load in self.points.iter().flat_map(|point| self.loads(point)) {
+            let size = self.worker(load.worker).map_or(self.size, IometerWorker::end);
+            for target in 1..=load.targets {
+                let file = files.entry(self.file_of(load.worker, target)).or_insert(size);
+                *file = size.max(*file);
+            }
+        }
+        files
     }
 
     /// Bytes of all test files.
     pub fn space(&self) -> Bytes {
-        Bytes(self.size.0.saturating_mul(u64::from(self.files())))
+        Bytes(self.files().values().fold(0, |sum, size| sum.saturating_add(size.0)))
     }
 
-    /// Name of the test file of a target, from 1.
-    pub fn file(target: u32) -> PathBuf {
-        match target {
+    /// Name of the test file of a number, from 1.
+    pub fn file(number: u32) -> PathBuf {
+        match number {
             0 | 1 => "iobw.tst".into(),
-            target => format!("iobw.tst.{target}").into(),
+            number => format!("iobw.tst.{number}").into(),
         }
+    }
+
+    /// Name of the task of the point of this number, of one of its workers, of its lines and of its targets, all from 1, by which a
+    /// report finds it.
+    pub fn task_name(&self, number: usize, load: &IometerLoad, line: usize, target: u32) -> String {
+        let mut name = format!("iometer {number}: {}", load.spec.name);
+        if self.workers.len() > 1 {
+            name += &format!(", worker {}", load.worker);
+        }
+        name += &format!(", line {line}");
+        if target > 1 { format!("{name}, target {target}") } else { name }
+    }
+}
+
+impl IometerWorker {
+    /// The end of what it uses of its files.
+    pub fn end(&self) -> Bytes {
+        Bytes(self.start.0.saturating_add(self.size.0))
     }
 }
 
 impl IometerPoint {
-    /// Name of the task of the point of this number, of one of its lines and of one of its targets, all from 1, by which a report
-    /// finds it.
-    pub fn task_name(&self, number: usize, line: usize, target: u32) -> String {
-        let name = format!("iometer {number}: {}, line {line}", self.spec.name);
-        if target > 1 { format!("{name}, target {target}") } else { name }
+    /// Whether no worker has anything to do.
+    pub fn is_idle(&self) -> bool {
+        self.spec.lines.is_empty() && self.loads.iter().all(|load| load.spec.lines.is_empty())
     }
 }

@@ -56,7 +56,9 @@ mod warning;
 mod write_plan;
 mod zoned;
 
-pub use access::{Access, ByKind, HotSpot, Jumps, Precondition, Regions, Zone, ZoneCycle, ZoneSize};
+pub use access::{
+    Access, ByKind, HotSpot, Jumps, Mixture, MixtureLine, Precondition, Regions, Zone, ZoneCycle, ZoneSize,
+};
 pub use arrival::{Arrival, KindRates, Pace, RatedThinkTime, Schedule, Stop};
 pub use backend::{BackendKind, BusyOptions, BusyWork, IoFlags, RingOptions};
 pub use cache::{Cache, CacheStamp};
@@ -73,7 +75,8 @@ pub use event::{Event, NullSink, Sink, View};
 pub use fault::{ErrorClass, ErrorTally, KindLimit, OnError, Stuck};
 pub use host_limit::{GeneratorUse, HostLimit};
 pub use iometer::{
-    AccessLine, AccessSpec, IometerComparison, IometerComparisonPoint, IometerPoint, IometerTerms,
+    AccessLine, AccessSpec, IometerComparison, IometerComparisonPoint, IometerLoad, IometerPoint,
+    IometerTerms, IometerWorker,
 };
 pub use job::{Job, JobTask};
 pub use kind::{OpClass, OpKind, PerKind, TooManyKinds};

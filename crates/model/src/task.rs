@@ -483,6 +483,9 @@ impl FileTask {
         if let Access::Trace(trace) = &self.access {
             return trace.mean_size();
         }
+        if let Access::Mixture(mixture) = &self.access {
+            return mixture.mean_size();
+        }
         let [reads, writes, trims] = self.mean_sizes();
         let mixed = |percent: u8, one: f64, other: f64| {
             let share = f64::from(percent) / 100.0;

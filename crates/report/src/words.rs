@@ -12,12 +12,14 @@ use crate::styler::count;
 mod backend;
 mod contents;
 pub(crate) mod database;
+mod mixture;
 mod zoned;
 
 pub(crate) use database::SETS;
 
 use backend::{backend, sync, sync_call};
 use contents::contents;
+use mixture::mixture;
 use zoned::zoned;
 
 /// Whether each write is made durable at once: then the commits are what counts.
@@ -283,6 +285,7 @@ fn access(order: &Access) -> String {
         Access::ByKind(both) => {
             format!("reads {}, writes {}", access(&both.reads), access(&both.writes))
         }
+        Access::Mixture(what) => mixture(what),
         Access::Random => "at random".to_owned(),
         Access::Covering => "at random, each block once per round".to_owned(),
         Access::Zipf { theta, centre } => format!("at random by Zipf's law ({theta}{})", most_at(*centre)),
@@ -330,6 +333,7 @@ fn regions(regions: Regions) -> Option<String> {
         Regions::Shared => Some("all workers over the whole range".to_owned()),
         Regions::Slices => Some("each worker in a slice".to_owned()),
         Regions::Increment(bytes) => Some(format!("each worker {bytes} further on")),
+        Regions::Part { start, length } => Some(format!("in {length} from {start} on")),
     }
 }
 

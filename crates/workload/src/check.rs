@@ -10,6 +10,7 @@ use crate::data;
 use crate::error::WorkloadError;
 use crate::files;
 use crate::mixed;
+use crate::mixture;
 use crate::offset;
 use crate::priority;
 use crate::region::{Region, grain};
@@ -30,6 +31,8 @@ pub fn validate(task: &FileTask) -> Result<(), WorkloadError> {
     offset::check(&task.access, length, grain, task.direct)?;
     files::check(task)?;
     check_increment(task)?;
+    check_part(task)?;
+    check_mixture(task)?;
     check_append(task)?;
     check_precondition(task)?;
     check_by_kind(task)?;
@@ -66,6 +69,30 @@ fn check_increment(task: &FileTask) -> Result<(), WorkloadError> {
         "round it to the alignment",
     )?;
     offset::check_aligned(task.direct, distance, || format!("workers begin {} bytes apart", distance.0))
+}
+
+fn check_part(task: &FileTask) -> Result<(), WorkloadError> {
+    let Regions::Part { start, .. } = task.regions else { return Ok(()) };
+    offset::check_aligned(task.direct, start, || format!("the part begins {} bytes from the start", start.0))
+}
+
+fn check_mixture(task: &FileTask) -> Result<(), WorkloadError> {
+    let Access::Mixture(what) = &task.access else { return Ok(()) };
+    mixture::check(what, task.block, task.direct)?;
+    let reads = what.lines.iter().any(|line| line.reads > 0);
+    let writes = what.lines.iter().any(|line| line.reads < 100);
+    WorkloadError::unless(
+        task.mix.reads() == reads && task.mix.writes() == writes && !task.mix.trims(),
+        || "the mix is not that of the lines of the mixture".to_owned(),
+        "the target is opened for what the mix does",
+        "specify `read`, `write` or `read-percent`, as its lines do",
+    )?;
+    WorkloadError::unless(
+        task.sizes.is_none() && task.verify.is_none() && !files::has_several(task),
+        || "a mixture has sizes of its own, is not verified, and uses one file".to_owned(),
+        "its lines may overlap",
+        "leave `sizes` and `verify` out, and specify one file",
+    )
 }
 
 fn check_append(task: &FileTask) -> Result<(), WorkloadError> {

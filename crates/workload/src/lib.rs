@@ -7,6 +7,7 @@ mod error;
 mod files;
 mod free_map;
 mod mixed;
+mod mixture;
 mod offset;
 mod planned;
 mod priority;

@@ -78,7 +78,7 @@ fn of_equal_blocks() -> WorkloadError {
 pub(crate) fn check(task: &FileTask, sizes: &Sizes, length: u64) -> Result<(), WorkloadError> {
     let (alignment, divisor) = (sizes.alignment, size::divisor(sizes, task.mix));
     match &task.access {
-        Access::Precondition(_) | Access::ByKind(_) => Err(of_equal_blocks()),
+        Access::Precondition(_) | Access::ByKind(_) | Access::Mixture(_) => Err(of_equal_blocks()),
         Access::Strided { .. } => Err(WorkloadError::new(
             "the order is strided and the sizes differ".to_owned(),
             "columns are of equal blocks",
@@ -172,9 +172,11 @@ impl Mixed {
                 let to = Offsets::seated(&jumps.to, length, grain, seat)?;
                 Walk::Jumps(Box::new(JumpWalk::new(jumps, to, seat.common())))
             }
-            Access::Strided { .. } | Access::Precondition(_) | Access::ByKind(_) | Access::Trace(_) => {
-                return None;
-            }
+            Access::Strided { .. }
+            | Access::Precondition(_)
+            | Access::ByKind(_)
+            | Access::Mixture(_)
+            | Access::Trace(_) => return None,
             Access::Random
             | Access::Zipf { .. }
             | Access::Pareto { .. }

@@ -171,8 +171,8 @@ impl Offsets {
                 Order::Precondition(Box::new(Preconditioning::new(what, blocks, seat.common(), generator)?))
             }
             Access::Append => Order::Steps(Steps::endless(block)),
-            // A trace has operations, not an order; kinds have their own.
-            Access::Trace(_) | Access::ByKind(_) => return None,
+            // A trace and a mixture have operations, not an order; kinds have their own.
+            Access::Trace(_) | Access::ByKind(_) | Access::Mixture(_) => return None,
         };
         Some(Offsets { block, order })
     }
@@ -240,7 +240,11 @@ pub(crate) fn check(access: &Access, span: Bytes, block: Bytes, direct: bool) ->
             WorkloadError::unless(
                 !matches!(
                     access,
-                    Access::ByKind(_) | Access::Trace(_) | Access::Append | Access::Precondition(_)
+                    Access::ByKind(_)
+                        | Access::Mixture(_)
+                        | Access::Trace(_)
+                        | Access::Append
+                        | Access::Precondition(_)
                 ),
                 || "an order of one kind of operations is none of its own".to_owned(),
                 "it is an order of a job that does this kind only",
@@ -248,8 +252,8 @@ pub(crate) fn check(access: &Access, span: Bytes, block: Bytes, direct: bool) ->
             )?;
             check(access, span, block, direct)
         }),
-        // Its operations are looked at as a whole.
-        Access::Trace(_) => Ok(()),
+        // Their operations are looked at as a whole.
+        Access::Trace(_) | Access::Mixture(_) => Ok(()),
         Access::ZoneCycle(zones) => cycle::check(*zones, block, direct),
         Access::Jumps(jumps) => jumps::check(jumps, span, block, direct),
         Access::Precondition(what) => preconditioning::check(what, span, block),

@@ -56,6 +56,10 @@ impl Region {
                 let start = distance.0.checked_mul(u64::from(worker))?;
                 span.checked_sub(start).filter(|length| *length > 0).map(|length| alone(start, length))
             }
+            Regions::Part { start, length } => {
+                let end = start.0.checked_add(length.0)?;
+                (length.0 > 0 && end <= span).then(|| alone(start.0, length.0))
+            }
         }
     }
 
@@ -144,6 +148,11 @@ mod tests {
         assert_eq!(parts(&increment), [Some((0, 41037)), Some((40_000, 1037)), None]);
         let overflow = task(Access::Random, Regions::Increment(Bytes(u64::MAX)));
         assert_eq!(parts(&overflow)[2], None);
+        let part = |start, length| Regions::Part { start: Bytes(start), length: Bytes(length) };
+        assert_eq!(parts(&task(Access::Sequential, part(4096, 8192))), [Some((4096, 8192)); 3]);
+        for beyond in [part(40_960, 78), part(0, 0), part(1, u64::MAX)] {
+            assert_eq!(parts(&task(Access::Random, beyond)), [None; 3]);
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::files;
 use crate::mixed::Mixed;
+use crate::mixture::MixtureStream;
 use crate::offset::{Offsets, WorkerIndex};
 use crate::planned::{IoKind, PlannedOp};
 use crate::random::{Purpose, below, generator};
@@ -42,6 +43,7 @@ enum MixStream {
     },
     Other(Box<Other>),
     Traced(Box<Traced>),
+    Mixture(Box<MixtureStream>),
 }
 
 /// Equal blocks.
@@ -102,6 +104,13 @@ impl OpStream {
                 part: 0..task.target.size().0,
             });
         }
+        if let Access::Mixture(what) = &task.access {
+            let region = Region::of(task, worker)?;
+            let chance = generator(task.seed, worker, Purpose::Mix);
+            let stream = MixtureStream::new(what, region.start, region.length, chance)?;
+            let part = region.start..region.start + region.length;
+            return Some(OpStream { course: MixStream::Mixture(Box::new(stream)), part });
+        }
         let (places, part) =
             if files::has_several(task) { spread(task, worker)? } else { Places::of(task, worker, 0)? };
         let course = match (Kinds::of(task, worker), places) {
@@ -131,6 +140,7 @@ impl OpStream {
             }
             MixStream::Other(other) => other.next(),
             MixStream::Traced(traced) => traced.next(),
+            MixStream::Mixture(mixture) => mixture.next(),
         }
     }
 }
@@ -146,7 +156,9 @@ impl OpStream {
                 blocks[which].next(kind)
             }
             MixStream::Other(other) if matches!(other.kinds, Kinds::Or(_)) => other.places.next(kind),
-            MixStream::Always { .. } | MixStream::Other(_) | MixStream::Traced(_) => self.next_op(),
+            MixStream::Always { .. } | MixStream::Other(_) | MixStream::Traced(_) | MixStream::Mixture(_) => {
+                self.next_op()
+            }
         }
     }
 }

@@ -114,10 +114,17 @@ fn configuration_files_are_run_and_network_workers_refused_by_name() {
     let sized = |asked: &[&str]| json(&suite(&place, asked))["terms"]["size"].as_u64();
     let unsized_ = ["iometer", "run", asked[2], asked[3], "--time", "100ms", "--json"];
     assert_eq!((sized(&unsized_), sized(&asked)), (Some(16 << 20), Some(8 << 20)));
-    std::fs::write(&file, format!("{printed}{}", limited.replace("32768,0", "32768,8"))).unwrap();
+    // A starting sector is one of the test file; what is below it is not used.
+    std::fs::write(&file, format!("{printed}{}", limited.replace("32768,0", "32768,2048"))).unwrap();
+    let document = json(&suite(&place, &unsized_));
+    assert_eq!(document["terms"]["size"].as_u64(), Some(17 << 20));
+    let part = &document["phases"][1]["task"]["regions"]["part"];
+    assert_eq!((part["start"].as_u64(), part["length"].as_u64()), (Some(1 << 20), Some(16 << 20)), "{part}");
+    let far = limited.replace("32768,0", "32768,999999999999");
+    std::fs::write(&file, format!("{printed}{far}")).unwrap();
     let output = suite(&place, &asked);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("`Worker 1` starts at disk sector 8"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("or lower starting sectors (worker `Worker 1`"), "{}", stderr(&output));
     std::fs::write(&file, format!("{printed}{manager}").replace("\tDISK", "\tNETWORK,TCP")).unwrap();
     let output = suite(&place, &asked);
     assert_eq!(output.status.code(), Some(2));
@@ -140,7 +147,7 @@ fn each_target_of_a_worker_is_a_file_and_a_connection_rate_is_named() {
     assert_eq!((&document["points"][0]["targets"], &document["points"][0]["depth"]), (&2.into(), &2.into()));
     let names: Vec<&str> =
         document["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
-    let expected = ["fill the test file", "fill the test file of target 2"];
+    let expected = ["fill the test file", "fill the test file 2"];
     assert_eq!((&names[..2], names.len()), (&expected[..], 4), "{names:?}");
     let csv = document["csv"].as_str().unwrap();
     assert!(csv.contains("iobw.tst.2,File Server,1,1,1,"), "{csv}");
@@ -152,6 +159,62 @@ fn each_target_of_a_worker_is_a_file_and_a_connection_rate_is_named() {
     // Printed again, it is the same.
     let again = suite_plain(&["iometer", "print", file.to_str().unwrap()]);
     assert!(again.contains("2,ENABLED,9") && again.contains("\tD:\n"), "{again}");
+}
+
+/// A manager with two workers: one reads at random from disk C:, the other writes sequentially to C: and D:; in the second test only the
+/// first has something to do.
+const TWO_WORKERS: &str = "'Manager ID, manager name\n\t1,HOST\n'Worker\n\tReader\n'Worker type\n\tDISK\n\
+    'Number of outstanding IOs,test connection rate,transactions per connection\n\t4,DISABLED,1\n'Assigned access specs\n\t4 KiB; 100% Read; \
+    100% random\n\tDatabase\n'End assigned access specs\n'Target\n\tC:\n'End target\n'End worker\n'Worker\n\tLog writer\n'Worker type\n\
+    \tDISK\n'Disk maximum size,starting sector\n\t16384,0\n'Assigned access specs\n\t64 KiB; 0% Read; 0% random\n'End assigned access \
+    specs\n'Target\n\tC:\n'End target\n'Target\n\tD:\n'End target\n'End worker\n'End manager\n";
+
+#[test]
+fn workers_that_differ_run_together_and_each_has_its_results() {
+    let place = TestDirectory::new();
+    let data = place.data();
+    let file = place.root.path().join("two.icf");
+    std::fs::write(&file, format!("{}{TWO_WORKERS}", suite_plain(&["iometer", "print"]))).unwrap();
+    let asked = ["iometer", "run", file.to_str().unwrap(), data.to_str().unwrap(), "--time", "300ms"];
+    let document = json(&suite(&place, &[&asked[..], &["--json"]].concat()));
+    let points = document["points"].as_array().unwrap();
+    let name = |value: &serde_json::Value| value["name"].as_str().unwrap().to_owned();
+    let both = "4 KiB; 100% Read; 100% random + 64 KiB; 0% Read; 0% random";
+    assert_eq!(points.iter().map(name).collect::<Vec<_>>(), [both, "Database"]);
+    let workers = points[0]["by_worker"].as_array().unwrap();
+    let facts =
+        |it: &serde_json::Value| (it["worker"].to_string(), it["targets"].as_u64(), it["depth"].as_u64());
+    assert_eq!(
+        workers.iter().map(facts).collect::<Vec<_>>(),
+        [("\"Reader\"".to_owned(), Some(1), Some(4)), ("\"Log writer\"".to_owned(), Some(2), Some(1))]
+    );
+    let of = |it: &serde_json::Value, key: &str| it[key].as_f64().unwrap();
+    assert_eq!(
+        (of(&workers[0], "write_operations_per_second"), of(&workers[1], "read_operations_per_second")),
+        (0.0, 0.0)
+    );
+    for key in ["operations_per_second", "bytes_per_second"] {
+        let sum = of(&workers[0], key) + of(&workers[1], key);
+        assert!((of(&points[0], key) / sum - 1.0).abs() < 0.05, "{key}: {} {sum}", of(&points[0], key));
+        assert!(of(&workers[0], key) > 0.0 && of(&workers[1], key) > 0.0, "{points:?}");
+    }
+    // They ran at the same time: their phases, of which there are three, began together.
+    let phases = document["phases"].as_array().unwrap();
+    let together = |from: usize, count| {
+        let started = &phases[from]["started_ns"];
+        phases[from..from + count].iter().all(|phase| phase["started_ns"] == *started && !started.is_null())
+    };
+    assert_eq!((phases.len(), together(2, 3)), (2 + 3 + 1, true), "{phases:?}");
+    let csv = document["csv"].as_str().unwrap();
+    for row in [
+        "WORKER,Reader,4 KiB; 100% Read; 100% random,1,1,1,",
+        "WORKER,Log writer,64 KiB; 0% Read; 0% random,1,1,2,",
+    ] {
+        assert!(csv.contains(row), "{csv}");
+    }
+    let text = String::from_utf8(suite_results(&place, &["show", "latest"]).stdout).unwrap();
+    assert!(text.contains("2 workers") && text.contains("       Reader: 4 KiB; 100% Read"), "{text}");
+    assert_eq!(entries(&data), Vec::<String>::new());
 }
 
 #[test]

@@ -1,11 +1,17 @@
 //! What a configuration file says.
 
-use iolite_model::{AccessSpec, Bytes, IometerPoint, Nanos};
+use iolite_model::{AccessSpec, Bytes, IometerLoad, IometerPoint, IometerWorker, Nanos};
 
 use super::error::IcfError;
 
 /// Measurements of a test at most: each takes seconds.
 const MAX_POINTS: usize = 10_000;
+
+/// Lines of specifications over all measurements and workers at most: each is recorded.
+const MAX_LINES: usize = 1_000_000;
+
+/// Bytes of a sector.
+const SECTOR: u64 = 512;
 
 /// A configuration: a test and who does it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,91 +37,201 @@ impl Configuration {
         }
     }
 
-    /// The points of the test: each specification of the first worker that has any, with the loads that the test type asks for.
+    /// The points of the test. In its n-th tests each worker does the n-th of its specifications, and nothing if it has fewer; they are
+    /// repeated with the loads that the test type asks for.
     ///
     /// # Errors
-    /// The test asks for a place on the disk, which a test file can't give, or for workers that do not all do the same.
+    /// There would be too many.
     pub fn points(&self) -> Result<Vec<IometerPoint>, IcfError> {
-        let workers = self.busy();
-        let Some(first) = workers.first() else { return Ok(Vec::new()) };
-        let count = u32::try_from(workers.len()).unwrap_or(u32::MAX);
-        if let Some(worker) = workers.iter().find(|worker| worker.start > 0) {
-            return Err(IcfError::Start { worker: worker.name.clone(), sector: worker.start });
+        let busy = self.busy();
+        let tests = busy.iter().map(|(_, worker)| worker.specs.len()).max().unwrap_or(0);
+        let cycles = self.cycles(&busy);
+        let lines = |spec: &AccessSpec| spec.lines.len().max(1);
+        let largest = self.specs.iter().map(lines).max().unwrap_or(1);
+        let points = cycles.loads().saturating_mul(tests);
+        if points > MAX_POINTS || points.saturating_mul(busy.len()).saturating_mul(largest) > MAX_LINES {
+            return Err(IcfError::Points);
         }
-        workers.iter().try_for_each(|worker| self.does_the_same(first, worker))?;
+        let loads = self.loads(&busy, &cycles);
+        let point = |test: usize, load: &Load| {
+            let loads =
+                busy.iter().zip(&load.targets).zip(1..).filter_map(|(((_, worker), targets), number)| {
+                    let spec = self.specs.iter().find(|spec| Some(&spec.name) == worker.specs.get(test))?;
+                    let depth = load.depth.unwrap_or(worker.depth).max(1);
+                    Some(IometerLoad { worker: number, spec: spec.clone(), targets: *targets, depth })
+                });
+            of_loads(loads.filter(|load| load.targets > 0).collect())
+        };
+        let each = (0..tests).flat_map(|test| loads.iter().map(move |load| (test, load)));
+        Ok(each.filter_map(|(test, load)| point(test, load)).collect())
+    }
+
+    /// What the test type changes.
+    fn cycles(&self, busy: &[(u32, &Worker)]) -> Cycles {
         let Setup { kind, workers: by_worker, targets: by_target, depths: by_depth, .. } = &self.setup;
+        let own = busy.iter().map(|(_, worker)| worker.target_count());
+        let most = match kind.targets() {
+            Some(Targets::Serial) => own.fold(0, u32::saturating_add),
+            Some(Targets::Parallel) | None => own.max().unwrap_or(1),
+        };
         let cycled = |is_cycled, cycle: &Cycle, last| {
             if is_cycled { cycle.values(last) } else { vec![last] }
         };
-        let counts = cycled(*kind == TestKind::Workers, by_worker, count);
-        let targets = cycled(kind.changes_targets(), by_target, first.target_count());
-        let depths = cycled(kind.changes_depths(), by_depth, first.depth);
-        let loads = counts.len().saturating_mul(targets.len()).saturating_mul(depths.len());
-        if loads.saturating_mul(first.specs.len()) > MAX_POINTS {
-            return Err(IcfError::Points);
+        let count = u32::try_from(busy.len()).unwrap_or(u32::MAX);
+        let depths = by_depth.values(1).into_iter().map(Some).collect();
+        Cycles {
+            counts: cycled(kind.changes_workers(), by_worker, count),
+            targets: cycled(kind.targets().is_some(), by_target, most),
+            depths: if kind.changes_depths() { depths } else { vec![None] },
         }
-        let specs = first.specs.iter().filter_map(|name| self.specs.iter().find(|spec| spec.name == *name));
-        let mut points = Vec::new();
-        for spec in specs {
-            for (&workers, &targets) in
-                counts.iter().flat_map(|count| targets.iter().map(move |of| (count, of)))
-            {
-                let point = |depth: &u32| IometerPoint {
-                    spec: spec.clone(),
-                    workers,
-                    targets,
-                    depth: (*depth).max(1),
-                };
-                points.extend(depths.iter().map(point));
-            }
-        }
-        Ok(points)
     }
 
-    /// Bytes of a target that the test uses: those of the first worker that has a specification; `None` for all.
-    pub fn size(&self) -> Option<Bytes> {
-        self.busy().first().and_then(|worker| worker.size())
+    /// The loads of the test type, in order.
+    fn loads(&self, busy: &[(u32, &Worker)], cycles: &Cycles) -> Vec<Load> {
+        let Cycles { counts, targets, depths } = cycles;
+        let kind = self.setup.kind;
+        let own: Vec<u32> = busy.iter().map(|(_, worker)| worker.target_count()).collect();
+        let mut loads = Vec::new();
+        for (&count, &targets) in counts.iter().flat_map(|count| targets.iter().map(move |of| (count, of))) {
+            let mut left = targets;
+            let given = own.iter().zip(0..).map(|(own, index)| match kind.targets() {
+                _ if index >= count => 0,
+                None => *own,
+                Some(Targets::Parallel) => targets.min(*own),
+                Some(Targets::Serial) => {
+                    let given = left.min(*own);
+                    left -= given;
+                    given
+                }
+            });
+            let given: Vec<u32> = given.collect();
+            loads.extend(depths.iter().map(|depth| Load { targets: given.clone(), depth: *depth }));
+        }
+        loads
+    }
+
+    /// The workers that have a specification, each with a file for each of its targets, of `size` if that is given: otherwise of its
+    /// maximum disk size, and if it has none of the largest of the others, or of `otherwise`. Workers without targets, as of a test
+    /// that was not read from a file, share one.
+    pub fn workers(&self, size: Option<Bytes>, otherwise: Bytes) -> Vec<IometerWorker> {
+        let busy = self.busy();
+        let largest = busy.iter().filter_map(|(_, worker)| worker.size()).max().unwrap_or(otherwise);
+        let mut known: Vec<(u32, String, usize)> = Vec::new();
+        let mut file = |key: (u32, String, usize)| {
+            let index = known.iter().position(|known| *known == key).unwrap_or_else(|| {
+                known.push(key);
+                known.len() - 1
+            });
+            u32::try_from(index).unwrap_or(u32::MAX).saturating_add(1)
+        };
+        let worker = |(manager, worker): (u32, &Worker)| {
+            // One that names a target twice has two.
+            let nth = |index: usize| {
+                worker.targets[..index].iter().filter(|name| **name == worker.targets[index]).count()
+            };
+            let files = match worker.targets.as_slice() {
+                [] => vec![file((0, String::new(), 0))],
+                targets => {
+                    let keys =
+                        targets.iter().enumerate().map(|(index, name)| (manager, name.clone(), nth(index)));
+                    keys.map(&mut file).collect()
+                }
+            };
+            let at = usize::try_from(manager).unwrap_or(0);
+            IometerWorker {
+                manager,
+                manager_name: self
+                    .managers
+                    .get(at.saturating_sub(1))
+                    .map_or_else(String::new, |it| it.name.clone()),
+                name: worker.name.clone(),
+                files,
+                start: Bytes(worker.start.saturating_mul(SECTOR)),
+                size: size.or(worker.size()).unwrap_or(largest),
+            }
+        };
+        busy.into_iter().map(worker).collect()
     }
 
     /// The first worker that closes and opens its targets, and after how many transactions it does.
     pub fn connection_rate(&self) -> Option<(&str, u32)> {
-        self.busy().into_iter().find_map(|worker| Some((worker.name.as_str(), worker.connection_rate?)))
+        self.busy().into_iter().find_map(|(_, worker)| Some((worker.name.as_str(), worker.connection_rate?)))
     }
 
-    /// Whether a worker differs from the first only in its name and the names of its targets.
-    fn does_the_same(&self, first: &Worker, worker: &Worker) -> Result<(), IcfError> {
-        let specs = |worker: &Worker| format!("access specifications `{}`", worker.specs.join("`, `"));
-        let depth = |worker: &Worker| format!("{} outstanding I/Os", worker.depth);
-        let size = |worker: &Worker| match worker.sectors {
-            0 => "a maximum disk size of all sectors".to_owned(),
-            sectors => format!("a maximum disk size of {sectors} sectors"),
-        };
-        let targets = |worker: &Worker| format!("{} targets", worker.target_count());
-        let has: &dyn Fn(&Worker) -> String = if worker.specs != first.specs {
-            &specs
-        } else if worker.target_count() != first.target_count() {
-            &targets
-        } else if worker.depth != first.depth && !self.setup.kind.changes_depths() {
-            &depth
-        } else if worker.sectors != first.sectors {
-            &size
-        } else {
-            return Ok(());
-        };
-        let name = |worker: &Worker| worker.name.clone();
-        Err(IcfError::Differs {
-            worker: name(worker),
-            has: has(worker),
-            first: name(first),
-            other: has(first),
-        })
+    /// The workers that have a specification, with the numbers of their managers, from 1.
+    fn busy(&self) -> Vec<(u32, &Worker)> {
+        let managers = (1..).zip(&self.managers);
+        let all =
+            managers.flat_map(|(number, manager)| manager.workers.iter().map(move |worker| (number, worker)));
+        all.filter(|(_, worker)| !worker.specs.is_empty()).collect()
     }
+}
 
-    /// The workers that have a specification.
-    fn busy(&self) -> Vec<&Worker> {
-        let all = self.managers.iter().flat_map(|manager| &manager.workers);
-        all.filter(|worker| !worker.specs.is_empty()).collect()
+/// What changes from one load to the next: each with each.
+#[derive(Debug)]
+struct Cycles {
+    /// Workers.
+    counts: Vec<u32>,
+    /// Targets of each worker, or of all.
+    targets: Vec<u32>,
+    /// Outstanding operations, if they are not each worker's own.
+    depths: Vec<Option<u32>>,
+}
+
+impl Cycles {
+    /// Number of loads.
+    fn loads(&self) -> usize {
+        self.counts.len().saturating_mul(self.targets.len()).saturating_mul(self.depths.len())
     }
+}
+
+/// A load of a test.
+#[derive(Debug)]
+struct Load {
+    /// Targets of each worker; 0 if it does nothing.
+    targets: Vec<u32>,
+    /// Outstanding operations of each worker at each target, if they are not its own.
+    depth: Option<u32>,
+}
+
+/// A point of what its workers do; `None` of no workers.
+fn of_loads(loads: Vec<IometerLoad>) -> Option<IometerPoint> {
+    let all = u32::try_from(loads.len()).unwrap_or(u32::MAX);
+    let mut busy: Vec<IometerLoad> =
+        loads.iter().filter(|load| !load.spec.lines.is_empty()).cloned().collect();
+    let idle = busy.is_empty();
+    if idle {
+        busy = loads;
+    }
+    let first = busy.first()?.clone();
+    let workers = u32::try_from(busy.len()).unwrap_or(u32::MAX);
+    let alike = |(load, number): (&IometerLoad, u32)| {
+        (load.worker, &load.spec, load.targets, load.depth)
+            == (number, &first.spec, first.targets, first.depth)
+    };
+    if idle || busy.iter().zip(1..).all(alike) {
+        let workers = if idle { all } else { workers };
+        return Some(IometerPoint {
+            spec: first.spec,
+            workers,
+            targets: first.targets,
+            depth: first.depth,
+            loads: Vec::new(),
+        });
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for load in &busy {
+        if !names.contains(&load.spec.name.as_str()) {
+            names.push(&load.spec.name);
+        }
+    }
+    Some(IometerPoint {
+        spec: AccessSpec { name: names.join(" + "), lines: Vec::new() },
+        workers,
+        targets: busy.iter().map(|load| load.targets).max().unwrap_or(1),
+        depth: busy.iter().map(|load| load.depth).max().unwrap_or(1),
+        loads: busy,
+    })
 }
 
 /// How a test runs.
@@ -204,20 +320,50 @@ pub enum TestKind {
     Depths,
     /// Outstanding operations, for each number of targets.
     DepthsAndTargets,
+    /// Targets of all workers at the same time.
+    TargetsParallel,
+    /// Targets of one worker after the other.
+    TargetsSerial,
+    /// Targets, for each number of workers.
+    WorkersAndTargets,
+}
+
+/// How targets are added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Targets {
+    /// To each worker.
+    Parallel,
+    /// To the first worker as long as it has more, then to the next.
+    Serial,
 }
 
 impl TestKind {
     /// The word in a file.
-    pub(super) const WORDS: [(&'static str, TestKind); 5] = [
+    pub(super) const WORDS: [(&'static str, TestKind); 8] = [
         ("NORMAL", TestKind::Normal),
         ("CYCLE_TARGETS", TestKind::Targets),
         ("CYCLE_WORKERS", TestKind::Workers),
         ("CYCLE_OUTSTANDING_IOS", TestKind::Depths),
         ("CYCLE_OUTSTANDING_IOS_AND_TARGETS", TestKind::DepthsAndTargets),
+        ("INCREMENT_TARGETS_PARALLEL", TestKind::TargetsParallel),
+        ("INCREMENT_TARGETS_SERIAL", TestKind::TargetsSerial),
+        ("CYCLE_WORKERS_AND_TARGETS", TestKind::WorkersAndTargets),
     ];
 
-    fn changes_targets(self) -> bool {
-        matches!(self, TestKind::Targets | TestKind::DepthsAndTargets)
+    /// How the number of targets changes, if it does.
+    fn targets(self) -> Option<Targets> {
+        match self {
+            TestKind::Targets
+            | TestKind::TargetsParallel
+            | TestKind::DepthsAndTargets
+            | TestKind::WorkersAndTargets => Some(Targets::Parallel),
+            TestKind::TargetsSerial => Some(Targets::Serial),
+            TestKind::Normal | TestKind::Workers | TestKind::Depths => None,
+        }
+    }
+
+    fn changes_workers(self) -> bool {
+        matches!(self, TestKind::Workers | TestKind::WorkersAndTargets)
     }
 
     fn changes_depths(self) -> bool {
@@ -261,6 +407,6 @@ impl Worker {
 
     /// Bytes of a target that are used; `None` for all.
     pub fn size(&self) -> Option<Bytes> {
-        (self.sectors > 0).then(|| Bytes(self.sectors.saturating_mul(512)))
+        (self.sectors > 0).then(|| Bytes(self.sectors.saturating_mul(SECTOR)))
     }
 }

@@ -65,8 +65,8 @@ pub enum IcfError {
     },
     /// The test type is not supported.
     #[error(
-        "line {line}: test type `{kind}` is not supported: specify NORMAL, CYCLE_TARGETS, CYCLE_WORKERS, CYCLE_OUTSTANDING_IOS or \
-         CYCLE_OUTSTANDING_IOS_AND_TARGETS, and one file for each value of anything else that changes"
+        "line {line}: test type `{kind}` is not supported: specify NORMAL, CYCLE_TARGETS, CYCLE_WORKERS, INCREMENT_TARGETS_PARALLEL, \
+         INCREMENT_TARGETS_SERIAL, CYCLE_WORKERS_AND_TARGETS, CYCLE_OUTSTANDING_IOS or CYCLE_OUTSTANDING_IOS_AND_TARGETS"
     )]
     Kind {
         /// Which, from 1.
@@ -76,34 +76,8 @@ pub enum IcfError {
     },
     /// It would not end.
     #[error(
-        "the test has more than 10,000 measurements (access specifications x what is cycled): use larger steps, or several \
-         configuration files"
+        "the test has more than 10,000 measurements (access specifications x what is cycled), or more than 1,000,000 lines of \
+         specifications over all of them and all workers: use larger steps, or several configuration files"
     )]
     Points,
-    /// A worker does not do what the first one does.
-    #[error(
-        "worker `{worker}` has {has}, worker `{first}` has {other}, but all workers of a test of iolite do the same: use one \
-         configuration file for each kind of worker"
-    )]
-    Differs {
-        /// The worker's name.
-        worker: String,
-        /// What it has.
-        has: String,
-        /// The name of the first worker.
-        first: String,
-        /// What that one has.
-        other: String,
-    },
-    /// A worker begins at a place on the disk.
-    #[error(
-        "worker `{worker}` starts at disk sector {sector}, but the file system decides where iolite's test file is on the disk: \
-         specify starting sector 0"
-    )]
-    Start {
-        /// The worker's name.
-        worker: String,
-        /// The sector.
-        sector: u64,
-    },
 }

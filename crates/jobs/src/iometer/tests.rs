@@ -203,37 +203,91 @@ fn what_can_not_be_run_is_refused_with_its_place() {
     }
 }
 
+/// A test of two specifications by two workers of one manager, after a change of the second worker.
+fn two_workers(kind: TestKind, change: impl Fn(&mut Worker)) -> Configuration {
+    let mut configuration = Configuration::alone(standard()[1..4].to_vec(), 2, 1);
+    configuration.setup.kind = kind;
+    configuration.managers[0].name = "HOST".into();
+    let workers = &mut configuration.managers[0].workers;
+    (workers[0].name, workers[1].name) = ("one".into(), "two".into());
+    change(&mut workers[1]);
+    configuration
+}
+
+/// Worker, specification, targets and outstanding operations of each load of each point.
+fn loads(configuration: &Configuration) -> Vec<Vec<(u32, String, u32, u32)>> {
+    let load =
+        |load: &iolite_model::IometerLoad| (load.worker, load.spec.name.clone(), load.targets, load.depth);
+    let points = configuration.points().unwrap();
+    points.iter().map(|point| point.loads.iter().map(load).collect()).collect()
+}
+
+/// In the n-th test each worker does the n-th of its specifications; one with a shorter list is idle then.
 #[test]
-fn workers_that_differ_are_refused_by_name() {
-    type Change = fn(&mut Worker);
-    let with = |change: Change, kind| {
-        let mut configuration = Configuration::alone(vec![standard()[0].clone()], 2, 1);
-        configuration.setup.kind = kind;
-        let workers = &mut configuration.managers[0].workers;
-        (workers[0].name, workers[1].name) = ("one".into(), "two".into());
-        change(&mut workers[1]);
-        configuration.points().map(|points| points.len()).map_err(|error| error.to_string())
-    };
-    let cases: [(Change, &str); 4] = [
-        (
-            |worker| worker.specs = vec!["4 KiB".into(), "8 KiB".into()],
-            "access specifications `4 KiB`, `8 KiB`",
-        ),
-        (|worker| worker.depth = 64, "64 outstanding I/Os, worker `one` has 1 outstanding I/Os"),
-        (
-            |worker| worker.targets = vec!["/one".into(), "/two".into()],
-            "2 targets, worker `one` has 1 targets",
-        ),
-        (|worker| worker.sectors = 2048, "a maximum disk size of 2048 sectors, worker `one` has"),
-    ];
-    for (change, said) in cases {
-        let error = with(change, TestKind::Normal).unwrap_err();
-        assert!(error.starts_with(&format!("worker `two` has {said}")), "{error}");
-    }
-    assert_eq!(with(|worker| worker.targets = vec!["/other".into()], TestKind::Normal), Ok(1));
-    // An idle worker does nothing, and the depth is the test's where it changes.
-    assert_eq!(with(|worker| worker.specs = Vec::new(), TestKind::Normal), Ok(1));
-    assert!(with(|worker| worker.depth = 64, TestKind::Depths).is_ok());
+fn workers_that_differ_do_what_each_is_assigned() {
+    let names: Vec<String> = standard()[1..4].iter().map(|spec| spec.name.clone()).collect();
+    let (a, b, c) = (names[0].clone(), names[1].clone(), names[2].clone());
+    let own = vec![b.clone(), a.clone()];
+    let specs = two_workers(TestKind::Normal, |worker| worker.specs.clone_from(&own));
+    let (one, two) = (|spec: &String| (1, spec.clone(), 1, 1), |spec: &String| (2, spec.clone(), 1, 1));
+    // In the third test the first worker is alone, and alike.
+    assert_eq!(loads(&specs), [vec![one(&a), two(&b)], vec![one(&b), two(&a)], vec![]]);
+    let points = specs.points().unwrap();
+    assert_eq!((&*points[0].spec.name, points[0].workers), (&*format!("{a} + {b}"), 2));
+    assert_eq!((&points[2].spec.name, points[2].workers, points[2].is_idle()), (&c, 1, false));
+    // Outstanding I/Os, targets.
+    let deep = loads(&two_workers(TestKind::Normal, |worker| worker.depth = 64));
+    assert_eq!(deep[0], [(1, a.clone(), 1, 1), (2, a.clone(), 1, 64)]);
+    let wide = two_workers(TestKind::Normal, |worker| worker.targets = vec!["C:".into(), "D:".into()]);
+    assert_eq!(loads(&wide)[0], [(1, a.clone(), 1, 1), (2, a.clone(), 2, 1)]);
+    // A worker without specifications is no part of the test, and the depth is the test's if that changes.
+    let alone = two_workers(TestKind::Normal, |worker| worker.specs = Vec::new());
+    assert_eq!((loads(&alone)[0].len(), alone.points().unwrap()[0].workers), (0, 1));
+    assert_eq!(alone.workers(None, Bytes::GIB).len(), 1);
+    assert_eq!(loads(&two_workers(TestKind::Depths, |worker| worker.depth = 64))[0], []);
+    // An idle first worker leaves the second, which is named.
+    let mut idle = two_workers(TestKind::Normal, |_| ());
+    idle.specs[1].lines.clear();
+    idle.managers[0].workers[0].specs = vec![b];
+    idle.managers[0].workers[1].specs = vec![a.clone()];
+    assert_eq!(loads(&idle), [[(2, a, 1, 1)]]);
+    idle.managers[0].workers.truncate(1);
+    assert!(idle.points().unwrap()[0].is_idle());
+}
+
+#[test]
+fn each_disk_of_each_manager_is_a_file_with_what_its_workers_use_of_it() {
+    let mut configuration = two_workers(TestKind::Normal, |worker| {
+        (worker.sectors, worker.start) = (4096, 2048);
+        worker.targets = vec!["D:".into(), "C:".into(), "D:".into()];
+    });
+    configuration.managers[0].workers[0].targets = vec!["C:".into()];
+    let mut second = configuration.managers[0].clone();
+    second.name = "OTHER".into();
+    configuration.managers.push(second);
+    let workers = configuration.workers(None, Bytes::GIB);
+    let facts: Vec<_> =
+        workers.iter().map(|it| (it.manager, &*it.manager_name, &*it.name, it.start.0, it.size)).collect();
+    // A worker without a maximum disk size uses as much as the one with the largest.
+    let (whole, mib) = (Bytes(2 << 20), 1 << 20);
+    assert_eq!(
+        facts,
+        [
+            (1, "HOST", "one", 0, whole),
+            (1, "HOST", "two", mib, whole),
+            (2, "OTHER", "one", 0, whole),
+            (2, "OTHER", "two", mib, whole)
+        ]
+    );
+    // The disk C: of one host is the same for its workers, and another one on another host.
+    assert_eq!(
+        workers.iter().map(|it| it.files.clone()).collect::<Vec<_>>(),
+        [vec![1], vec![2, 1, 3], vec![4], vec![5, 4, 6]]
+    );
+    assert!(configuration.workers(Some(Bytes::MIB), Bytes::GIB).iter().all(|it| it.size == Bytes::MIB));
+    // Workers that were not read from a file share one.
+    let alone = Configuration::alone(standard(), 2, 1).workers(None, Bytes::GIB);
+    assert!(alone.iter().all(|it| (&*it.files, it.size) == (&[1][..], Bytes::GIB)), "{alone:?}");
 }
 
 #[test]
@@ -387,14 +441,7 @@ fn a_worker_of_size_0_is_idle_and_uses_what_the_file_says_of_its_disk() {
     let read = parse(&idle).unwrap();
     assert_eq!(read.specs[0].lines, []);
     assert_eq!(parse(&print(&read)).unwrap(), read);
-    assert_eq!(read.size(), Some(Bytes::MIB));
-    assert_eq!(Configuration::alone(standard(), 1, 1).size(), None);
-}
-
-#[test]
-fn a_place_on_the_disk_is_refused_by_name() {
-    let refused = |text: &str| parse(text).unwrap().points().unwrap_err().to_string();
-    assert!(refused(EXAMPLE).contains("`Worker 1` starts at disk sector 64"), "{}", refused(EXAMPLE));
+    assert_eq!(read.workers(None, Bytes::GIB)[0].size, Bytes::MIB);
 }
 
 #[test]
@@ -422,6 +469,23 @@ fn the_test_type_decides_what_is_cycled() {
     let counts: Vec<u32> =
         parse(&three).unwrap().points().unwrap().iter().map(|point| point.workers).collect();
     assert_eq!(counts, [1, 2, 3]);
+    // Targets are added to all workers, or to one after the other.
+    let five = |kind: &str| {
+        let text = three
+            .replace("CYCLE_WORKERS", kind)
+            .replace("2          3          EXPONENTIAL", "1          4          LINEAR");
+        let points = parse(&text).unwrap().points().unwrap();
+        let of = |point: &iolite_model::IometerPoint| match point.loads.as_slice() {
+            [] => vec![point.targets; point.workers as usize],
+            loads => loads.iter().map(|load| load.targets).collect(),
+        };
+        points.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(five("INCREMENT_TARGETS_PARALLEL"), [[1; 3], [5; 3]]);
+    let serial = five("INCREMENT_TARGETS_SERIAL");
+    assert_eq!(serial, [vec![1], vec![5], vec![5, 4], vec![5, 5, 3]]);
+    let both = five("CYCLE_WORKERS_AND_TARGETS");
+    assert_eq!(both, [vec![1], vec![5], vec![1; 2], vec![5; 2], vec![1; 3], vec![5; 3]]);
     // More points than anybody waits for.
     let many = linear
         .replace("1          32         2          EXPONENTIAL", "1          9999       1          LINEAR");

@@ -1,13 +1,16 @@
 //! Results in the layout of Iometer 1.1's results file, for spreadsheets and scripts that read it.
 //!
 //! All its columns are there, in its order. Empty are those of network targets, and those whose unit is the tick of a timer. The rows
-//! are those of all targets, of the manager, of the worker if it is the only one, and of each disk.
+//! are those of all targets, then of each manager, of each of its workers, and of each disk of these.
 
-use iolite_model::{AccessLine, AccessSpec, IometerTerms, Nanos};
+use std::collections::BTreeSet;
+
+use iolite_model::{AccessLine, AccessSpec, IometerLoad, IometerPoint, IometerTerms, Nanos};
 use iolite_results::Run;
 use iolite_stats::PhaseResult;
 
-use super::figures::{self, Figures};
+use super::figures::{Figures, Phases};
+use super::words;
 
 /// Decimal and binary megabytes.
 const MEGA: f64 = 1e6;
@@ -109,11 +112,11 @@ const CLASSES: [u64; 20] = [
 /// The results of a run in Iometer's layout; `None` for a run that is no test of access specifications.
 pub fn csv(run: &Run) -> Option<String> {
     let terms: IometerTerms = run.concluded().last()?;
-    Some(of_points(run, &terms, &figures::all(run, &terms)))
+    Some(of_points(run, &terms, &Phases::of(run, &terms)))
 }
 
 /// The results of points, with the access specifications and the times of start and end.
-pub(super) fn of_points(run: &Run, terms: &IometerTerms, figures: &[Figures<'_>]) -> String {
+pub(super) fn of_points(run: &Run, terms: &IometerTerms, phases: &Phases<'_>) -> String {
     let started = run.info.started_unix;
     let mut out = format!(
         "'Test Type,Test Description\n0,{}\n'Version\n1.1.0\n'Time Stamp\n{}\n",
@@ -123,11 +126,8 @@ pub(super) fn of_points(run: &Run, terms: &IometerTerms, figures: &[Figures<'_>]
     out += &specifications(terms);
     out += "'Results\n";
     out += &(COLUMNS.join(",") + "\n");
-    for it in figures {
-        for (kind, name, it) in rows(run, it) {
-            out += &(row(kind, &name, &it, terms).join(",") + "\n");
-        }
-    }
+    let rows = terms.points.iter().zip(1..).flat_map(|point| rows(run, terms, phases, point));
+    rows.for_each(|row| out += &(row.join(",") + "\n"));
     let took = |phase: &PhaseResult| terms.ramp.0.saturating_add(phase.end.measured.0);
     let ends = run.phases.iter().map(|phase| phase.info.started.0.saturating_add(took(phase)));
     let end = Nanos(started.0.saturating_add(ends.max().unwrap_or(0)));
@@ -143,11 +143,17 @@ fn time_stamp(unix: Nanos) -> String {
     local.map_or_else(|_| String::new(), shown)
 }
 
+/// The access specifications of a point.
+fn specs(point: &IometerPoint) -> Vec<&AccessSpec> {
+    let IometerPoint { spec, loads, .. } = point;
+    if loads.is_empty() { vec![spec] } else { loads.iter().map(|load| &load.spec).collect() }
+}
+
 /// Each access specification once, with its lines.
 fn specifications(terms: &IometerTerms) -> String {
     let mut out = String::from("'Access specifications\n");
     let mut written: Vec<&str> = Vec::new();
-    for AccessSpec { name, lines } in terms.points.iter().map(|point| &point.spec) {
+    for AccessSpec { name, lines } in terms.points.iter().flat_map(specs) {
         if written.contains(&name.as_str()) {
             continue;
         }
@@ -163,22 +169,77 @@ fn specifications(terms: &IometerTerms) -> String {
     out + "'End access specifications\n"
 }
 
-/// The rows of a point: kind and name of what they are of, and its figures.
-fn rows<'a>(run: &Run, it: &Figures<'a>) -> Vec<(&'static str, String, Figures<'a>)> {
+/// What a row is of: targets of workers.
+struct Rowed<'l> {
+    kind: &'static str,
+    name: String,
+    loads: Vec<&'l IometerLoad>,
+    /// The only target of the only worker, from 1; none for all of them.
+    target: Option<u32>,
+}
+
+/// The rows of a point: all workers, and for each manager its workers with their disks.
+fn rows(
+    run: &Run,
+    terms: &IometerTerms,
+    phases: &Phases<'_>,
+    (point, number): (&IometerPoint, usize),
+) -> Vec<Vec<String>> {
+    let loads = terms.loads(point);
+    let managers: BTreeSet<u32> = loads.iter().map(|load| manager_of(terms, load)).collect();
+    let mut of =
+        vec![Rowed { kind: "ALL", name: "All".to_owned(), loads: loads.iter().collect(), target: None }];
+    for manager in managers {
+        let own: Vec<&IometerLoad> = loads.iter().filter(|load| manager_of(terms, load) == manager).collect();
+        let name = manager_name(run, terms, manager);
+        of.push(Rowed { kind: "MANAGER", name, loads: own.clone(), target: None });
+        for load in own {
+            // A run of an earlier version recorded all workers together.
+            if load.worker > 0 || point.workers == 1 {
+                let name = words::worker_name(terms, load.worker.max(1));
+                of.push(Rowed { kind: "WORKER", name, loads: vec![load], target: None });
+            }
+            of.extend((1..=load.targets).map(|target| Rowed {
+                kind: "DISK",
+                name: disk_name(run, terms, load, target),
+                loads: vec![load],
+                target: Some(target),
+            }));
+        }
+    }
+    let figures = |rowed: &Rowed<'_>| {
+        let chosen = |load: &IometerLoad, target| {
+            rowed.target.is_none_or(|only| only == target)
+                && rowed.loads.iter().any(|own| own.worker == load.worker)
+        };
+        phases.some(number, point, chosen)
+    };
+    of.iter().filter_map(|rowed| Some(row(rowed, &figures(rowed)?, terms))).collect()
+}
+
+fn manager_of(terms: &IometerTerms, load: &IometerLoad) -> u32 {
+    terms.worker(load.worker).map_or(1, |worker| worker.manager)
+}
+
+/// Name of a manager: the host, on which all run, unless there are several.
+fn manager_name(run: &Run, terms: &IometerTerms, manager: u32) -> String {
+    let first = terms.workers.first();
+    let of = terms.workers.iter().find(|worker| worker.manager == manager);
+    match (first, of) {
+        (Some(first), Some(of)) if terms.workers.iter().any(|it| it.manager != first.manager) => {
+            if of.manager_name.is_empty() { format!("Manager {manager}") } else { of.manager_name.clone() }
+        }
+        _ => run.info.host.name.clone(),
+    }
+}
+
+/// Path of a target's test file; of the directory if there is only one.
+fn disk_name(run: &Run, terms: &IometerTerms, load: &IometerLoad, target: u32) -> String {
     let directory = &run.info.storage.directory;
-    let targets = it.point.targets.max(1);
-    let mut rows =
-        vec![("ALL", "All".to_owned(), it.clone()), ("MANAGER", clean(&run.info.host.name), it.clone())];
-    // What each of several workers has done is not recorded.
-    if it.point.workers == 1 {
-        rows.push(("WORKER", "Worker 1".to_owned(), it.clone()));
-    }
-    for target in 1..=targets {
-        let path = if targets > 1 { directory.join(IometerTerms::file(target)) } else { directory.clone() };
-        let figures = super::figures::of_target(run, it, target);
-        rows.extend(figures.map(|figures| ("DISK", clean(&path.display().to_string()), figures)));
-    }
-    rows
+    let file = terms.file_of(load.worker, target);
+    let is_only = terms.points.iter().all(|point| point.targets <= 1)
+        && terms.workers.iter().all(|worker| worker.files.first().is_none_or(|first| *first == file));
+    if is_only { directory.clone() } else { directory.join(IometerTerms::file(file)) }.display().to_string()
 }
 
 /// Text without what would end a field or a line.
@@ -186,12 +247,22 @@ fn clean(text: &str) -> String {
     text.replace([',', '"', '\n', '\r'], " ")
 }
 
-fn row(kind: &str, name: &str, it: &Figures<'_>, terms: &IometerTerms) -> Vec<String> {
+fn row(of: &Rowed<'_>, it: &Figures<'_>, terms: &IometerTerms) -> Vec<String> {
     let number = |value: f64| format!("{value:.6}");
     let empty = |count: usize| vec![String::new(); count];
-    let mut row = vec![kind.to_owned(), name.to_owned(), clean(&it.point.spec.name)];
-    let targets = if kind == "DISK" { 1 } else { it.point.targets.max(1) };
-    row.extend(["1".into(), it.point.workers.to_string(), targets.to_string()]);
+    let spec = words::spec_names(of.loads.iter().copied());
+    let mut row = vec![of.kind.to_owned(), clean(&of.name), clean(&spec)];
+    let managers: BTreeSet<u32> = of.loads.iter().map(|load| manager_of(terms, load)).collect();
+    let workers = match of.loads.as_slice() {
+        [load] if load.worker == 0 => it.point.workers as usize,
+        loads => loads.len(),
+    };
+    let targets = |load: &IometerLoad| of.target.map_or(1..=load.targets, |only| only..=only);
+    let files = |load: &&IometerLoad| {
+        targets(load).map(|target| terms.file_of(load.worker, target)).collect::<Vec<_>>()
+    };
+    let files: BTreeSet<u32> = of.loads.iter().flat_map(files).collect();
+    row.extend([managers.len(), workers, files.len()].map(|count| count.to_string()));
     row.extend(it.rates.map(number));
     row.extend(it.bytes_per_second.map(|bytes| number(bytes / MEBI)));
     row.extend(it.bytes_per_second.map(|bytes| number(bytes / MEGA)));
@@ -206,7 +277,18 @@ fn row(kind: &str, name: &str, it: &Figures<'_>, terms: &IometerTerms) -> Vec<St
     row.extend([read, written, reads, writes].map(|value| value.to_string()));
     // Connections and timers.
     row.extend(empty(11));
-    row.extend(["0".into(), (terms.size.0 / SECTOR).to_string(), it.point.depth.to_string()]);
+    // Of workers that differ there is no one value.
+    let common = |value: &dyn Fn(&IometerLoad) -> u64| {
+        let values: BTreeSet<u64> = of.loads.iter().map(|load| value(load)).collect();
+        if values.len() == 1 {
+            values.first().map_or_else(String::new, u64::to_string)
+        } else {
+            String::new()
+        }
+    };
+    row.push(common(&|load| terms.worker(load.worker).map_or(0, |worker| worker.start.0 / SECTOR)));
+    row.push(common(&|load| terms.worker(load.worker).map_or(terms.size, |worker| worker.size).0 / SECTOR));
+    row.push(common(&|load| load.depth.into()));
     let [user, system] = it.cpu;
     row.extend([user + system, user, system].map(number));
     // Interrupts and the network.

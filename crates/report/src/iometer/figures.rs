@@ -1,10 +1,10 @@
 //! The figures of a point: of all its lines and targets together, as they ran together.
 
-use std::ops::RangeInclusive;
+use std::collections::HashMap;
 
 use iolite_model::{
-    CacheStamp, IometerComparison, IometerComparisonPoint, IometerPoint, IometerTerms, Nanos, OpKind,
-    Quantile, Usage,
+    CacheStamp, IometerComparison, IometerComparisonPoint, IometerLoad, IometerPoint, IometerTerms, Nanos,
+    OpKind, Quantile, Usage,
 };
 use iolite_results::Run;
 use iolite_stats::{Direction, Estimate, Histogram, PhaseResult};
@@ -47,35 +47,56 @@ impl Figures<'_> {
     }
 }
 
-/// The figures of the points that have run, in order.
-pub(super) fn all<'a>(run: &Run, terms: &'a IometerTerms) -> Vec<Figures<'a>> {
-    let points = terms.points.iter().enumerate();
-    points.filter_map(|(index, point)| of_targets(run, index + 1, point, 1..=point.targets.max(1))).collect()
+/// The phases of a run by the names of their tasks.
+pub(super) struct Phases<'r> {
+    run: &'r Run,
+    terms: &'r IometerTerms,
+    by_name: HashMap<&'r str, &'r PhaseResult>,
 }
 
-/// The figures of one target of a point, from 1; `None` where it has not run.
-pub(super) fn of_target<'a>(run: &Run, of: &Figures<'a>, target: u32) -> Option<Figures<'a>> {
-    of_targets(run, of.number, of.point, target..=target)
+impl<'r> Phases<'r> {
+    pub(super) fn of(run: &'r Run, terms: &'r IometerTerms) -> Phases<'r> {
+        let by_name = run.phases.iter().map(|phase| (phase.info.task.name(), phase)).collect();
+        Phases { run, terms, by_name }
+    }
+
+    /// The figures of the points that have run, in order.
+    pub(super) fn all(&self) -> Vec<Figures<'r>> {
+        let points = self.terms.points.iter().zip(1..);
+        points.filter_map(|(point, number)| self.some(number, point, |_, _| true)).collect()
+    }
+
+    /// The figures of some workers' targets of a point, chosen by load and target (from 1); `None` where they have not run.
+    pub(super) fn some(
+        &self,
+        number: usize,
+        point: &'r IometerPoint,
+        chosen: impl Fn(&IometerLoad, u32) -> bool,
+    ) -> Option<Figures<'r>> {
+        let loads = self.terms.loads(point);
+        let mut phases = Vec::new();
+        for load in &loads {
+            for target in (1..=load.targets).filter(|target| chosen(load, *target)) {
+                let names = (1..=load.spec.lines.len().max(1))
+                    .map(|line| self.terms.task_name(number, load, line, target));
+                phases.extend(names.filter_map(|name| self.by_name.get(name.as_str()).copied()));
+            }
+        }
+        of_phases(self.run, number, point, &phases)
+    }
 }
 
-fn of_targets<'a>(
+fn of_phases<'a>(
     run: &Run,
     number: usize,
     point: &'a IometerPoint,
-    targets: RangeInclusive<u32>,
+    phases: &[&PhaseResult],
 ) -> Option<Figures<'a>> {
-    let lines = point.spec.lines.len().max(1);
-    let named = |(target, line)| {
-        let name = point.task_name(number, line, target);
-        run.phases.iter().find(move |phase| phase.info.task.name() == name)
-    };
-    let each = targets.flat_map(|target| (1..=lines).map(move |line| (target, line)));
-    let phases: Vec<&PhaseResult> = each.filter_map(named).collect();
     let seconds = phases.iter().map(|phase| phase.totals.measured).max()? as f64 / 1e9;
     let per_second =
         |all: [u64; 3]| all.map(|value| if seconds > 0.0 { value as f64 / seconds } else { 0.0 });
-    let operations = sums(&phases, |phase, kind| phase.totals.operations(kind));
-    let bytes = sums(&phases, |phase, kind| phase.totals.bytes(kind));
+    let operations = sums(phases, |phase, kind| phase.totals.operations(kind));
+    let bytes = sums(phases, |phase, kind| phase.totals.bytes(kind));
     let used = phases.iter().filter_map(|phase| run.of_phase::<Usage>(phase.info.index));
     let [user, system] =
         used.fold([0, 0], |[user, system], usage| [user + usage.user.0, system + usage.system.0]);
@@ -93,13 +114,13 @@ fn of_targets<'a>(
         point,
         rates: per_second(operations),
         bytes_per_second: per_second(bytes),
-        rate: rate(&phases),
-        means: means(&phases, operations),
-        longest: longest(&phases),
+        rate: rate(phases),
+        means: means(phases, operations),
+        longest: longest(phases),
         response,
         operations,
         bytes,
-        errors: sums(&phases, |phase, kind| phase.totals.errors(kind)),
+        errors: sums(phases, |phase, kind| phase.totals.errors(kind)),
         cpu: [percent(user), percent(system)],
         stamp: busiest.end.cache.stamp(),
     })
@@ -159,7 +180,7 @@ pub(super) fn ratios(figures: &[Figures<'_>]) -> Option<[f64; 2]> {
 /// What a run on another target is compared with; `None` for a run that is no test of access specifications.
 pub fn comparison(run: &Run) -> Option<IometerComparison> {
     let terms: IometerTerms = run.concluded().last()?;
-    let points = all(run, &terms).into_iter().map(|it| IometerComparisonPoint {
+    let points = Phases::of(run, &terms).all().into_iter().map(|it| IometerComparisonPoint {
         number: it.number as u64,
         operations_per_second: it.rates[0],
         bytes_per_second: it.bytes_per_second[0],

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `format` | `iolite-iometer/1` |
 //! | `terms` | what was asked for: specifications, workers, outstanding operations |
-//! | `points` | list: `number`, `name`, `workers`, `targets` (of each worker), `depth` (of each worker at each target), `operations_per_second`, `read_operations_per_second`, `write_operations_per_second`, `rate` (of all operations, with its interval within the run), `bytes_per_second`, `mean_response_ns`, `p99_response_ns` (null with too few operations), `max_response_ns`, `errors`, `cpu_percent` (of one CPU), `cache` |
+//! | `points` | list: `number`, `name`, `workers`, `targets` (of each worker), `depth` (of each worker at each target), `operations_per_second`, `read_operations_per_second`, `write_operations_per_second`, `rate` (of all operations, with its interval within the run), `bytes_per_second`, `mean_response_ns`, `p99_response_ns` (null with too few operations), `max_response_ns`, `errors`, `cpu_percent` (of one CPU), `cache`, `by_worker` (list; empty if there is one): `worker` (its name), `name` (of its specification), and the others from `targets` on |
 //! | `comparison` | null, or the figures of the first of two directories: `run`, `directory`, `points` (`number`, `operations_per_second`, `bytes_per_second`) |
 //! | `verdict` | null: access specifications have no limits |
 //! | `ratios` | best by worst of the points: `operations`, `bytes`; null with less than two |
@@ -18,12 +18,13 @@ mod csv;
 mod figures;
 #[cfg(test)]
 mod tests;
+mod words;
 
-use iolite_model::{IometerComparison, IometerPoint, IometerTerms, Iops, Nanos};
+use iolite_model::{IometerComparison, IometerLoad, IometerPoint, IometerTerms, Iops, Nanos};
 use iolite_results::Run;
 use serde_json::{Value, json};
 
-use self::figures::Figures;
+use self::figures::{Figures, Phases};
 use crate::document::document;
 use crate::grid::folded;
 use crate::run::phases_json;
@@ -40,6 +41,9 @@ pub const JSON_FORMAT: &str = "iolite-iometer/1";
 /// Bytes of a decimal megabyte.
 const MEGA: f64 = 1e6;
 
+/// Rows of workers in the table at most.
+const WORKER_ROWS: usize = 40;
+
 /// Characters of the name of a specification at most: those of all standard specifications fit.
 const NAME: usize = 38;
 
@@ -51,11 +55,12 @@ const NO_VERDICT: &str = "no verdict: Iometer's access specifications have no li
 pub(crate) fn text(run: &Run, terms: &IometerTerms, style: Style) -> String {
     let styler = Styler(style);
     let what = format!("{} on {}", terms.test, run.info.storage.directory.display());
-    let figures = figures::all(run, terms);
+    let phases = Phases::of(run, terms);
+    let figures = phases.all();
     let comparison: Option<IometerComparison> = run.concluded().last();
     filled([
         machine::header(run, what, styler),
-        table(&figures, styler),
+        table(terms, &phases, &figures, styler),
         idle(terms, styler),
         meaning(terms, &figures, styler),
         comparison
@@ -65,7 +70,7 @@ pub(crate) fn text(run: &Run, terms: &IometerTerms, style: Style) -> String {
     ])
 }
 
-fn table(figures: &[Figures<'_>], styler: Styler) -> String {
+fn table(terms: &IometerTerms, phases: &Phases<'_>, figures: &[Figures<'_>], styler: Styler) -> String {
     let head = [
         "     access specification",
         "load",
@@ -79,21 +84,17 @@ fn table(figures: &[Figures<'_>], styler: Styler) -> String {
         "cache",
     ];
     let mut rows = vec![head.map(|head| styler.clean(head)).to_vec()];
-    rows.extend(figures.iter().map(|it| {
-        let cells = [
-            numbered(it),
-            load(it.point),
-            Iops(it.rates[0]).to_string(),
-            table::percent(it.rate.relative_half_width()),
-            format!("{:.2}", it.bytes_per_second[0] / MEGA),
-            Nanos(it.means[0] as u64).to_string(),
-            it.p99().map_or_else(|| NONE.to_owned(), |p99| p99.to_string()),
-            it.longest[0].to_string(),
-            format!("{:.0}", it.cpu.iter().sum::<f64>()),
-            table::stamp(it.stamp),
-        ];
-        cells.map(|cell| styler.clean(cell)).to_vec()
-    }));
+    let by_worker: Vec<_> = figures.iter().map(|it| workers(terms, phases, it)).collect();
+    let count: usize = by_worker.iter().map(Vec::len).sum();
+    for (it, workers) in figures.iter().zip(&by_worker) {
+        rows.push(cells(numbered(it), words::load(it.point), it, styler));
+        if count <= WORKER_ROWS {
+            rows.extend(workers.iter().map(|(load, own)| {
+                let name = shortened(&worker_words(terms, it.point, load));
+                cells(format!("       {name}"), words::product(1, load.targets, load.depth), own, styler)
+            }));
+        }
+    }
     let mut out = folded(&rows, 0, 1, |column| (1..9).contains(&column), styler);
     for it in figures.iter().filter(|it| it.errors[0] > 0) {
         let text = format!("{}: {}", it.number, styler::errors(it.errors[0]));
@@ -107,30 +108,79 @@ fn table(figures: &[Figures<'_>], styler: Styler) -> String {
     } else {
         "workers x outstanding operations of each"
     };
+    let ramp = if terms.ramp.0 > 0 {
+        format!("; a ramp of {} before each is left out", terms.ramp)
+    } else {
+        String::new()
+    };
     let text = format!(
-        "load: {of}; ±: 95 % interval of the rate, within this run; MB/s: decimal; times: response; -: too few operations"
+        "load: {of}; ±: 95 % interval of the rate, within this run; MB/s: decimal; times: response; -: too few operations{ramp}"
     );
-    out + &styler.item("", 0, text)
+    out += &styler.item("", 0, text);
+    if count > WORKER_ROWS {
+        let text = format!(
+            "the {count} results of single workers are in the results file (--csv) and the document (--json)"
+        );
+        out += &styler.item("", 0, text);
+    }
+    out
+}
+
+fn cells(name: String, load: String, it: &Figures<'_>, styler: Styler) -> Vec<String> {
+    let cells = [
+        name,
+        load,
+        Iops(it.rates[0]).to_string(),
+        table::percent(it.rate.relative_half_width()),
+        format!("{:.2}", it.bytes_per_second[0] / MEGA),
+        Nanos(it.means[0] as u64).to_string(),
+        it.p99().map_or_else(|| NONE.to_owned(), |p99| p99.to_string()),
+        it.longest[0].to_string(),
+        format!("{:.0}", it.cpu.iter().sum::<f64>()),
+        table::stamp(it.stamp),
+    ];
+    cells.map(|cell| styler.clean(cell)).to_vec()
+}
+
+/// The workers of a point that have run, with their figures, if there are several.
+fn workers<'r>(
+    terms: &IometerTerms,
+    phases: &Phases<'r>,
+    it: &Figures<'r>,
+) -> Vec<(IometerLoad, Figures<'r>)> {
+    let loads = terms.loads(it.point);
+    if loads.len() < 2 && it.point.loads.is_empty() {
+        return Vec::new();
+    }
+    let own = |load: IometerLoad| {
+        let figures = phases.some(it.number, it.point, |other, _| other.worker == load.worker)?;
+        Some((load, figures))
+    };
+    loads.into_iter().filter_map(own).collect()
+}
+
+/// Name of a worker, with what it does if another one does something else.
+fn worker_words(terms: &IometerTerms, point: &IometerPoint, load: &IometerLoad) -> String {
+    let name = words::full_name(terms, load.worker);
+    let differs = point.loads.iter().any(|other| other.spec != load.spec);
+    if differs { format!("{name}: {}", load.spec.name) } else { name }
 }
 
 /// Number and name of a point; of a name that is too long for a table its beginning.
 fn numbered(it: &Figures<'_>) -> String {
-    let name = &it.point.spec.name;
-    if name.chars().count() <= NAME {
-        return format!("{:>3}  {name}", it.number);
-    }
-    format!("{:>3}  {}...", it.number, name.chars().take(NAME - 3).collect::<String>())
+    format!("{:>3}  {}", it.number, shortened(&it.point.spec.name))
 }
 
-/// Workers, targets if there are several, and outstanding operations.
-fn load(point: &IometerPoint) -> String {
-    let IometerPoint { workers, targets, depth, .. } = point;
-    if *targets > 1 { format!("{workers}x{targets}x{depth}") } else { format!("{workers}x{depth}") }
+fn shortened(name: &str) -> String {
+    if name.chars().count() <= NAME {
+        return name.to_owned();
+    }
+    format!("{}...", name.chars().take(NAME - 3).collect::<String>())
 }
 
 /// The specifications without operations.
 fn idle(terms: &IometerTerms, styler: Styler) -> String {
-    let idle = terms.points.iter().filter(|point| point.spec.lines.is_empty());
+    let idle = terms.points.iter().filter(|point| point.is_idle());
     let names: Vec<&str> = idle.map(|point| point.spec.name.as_str()).collect();
     if names.is_empty() {
         return String::new();
@@ -236,29 +286,45 @@ fn pairs<'f, 'a>(
     figures.iter().filter_map(other).collect()
 }
 
+/// Figures in the document.
+fn measured(it: &Figures<'_>) -> Value {
+    json!({
+        "operations_per_second": it.rates[0],
+        "read_operations_per_second": it.rates[1],
+        "write_operations_per_second": it.rates[2],
+        "rate": shared::estimate(&it.rate),
+        "bytes_per_second": it.bytes_per_second[0],
+        "mean_response_ns": it.means[0],
+        "p99_response_ns": it.p99().map(|p99| p99.0),
+        "max_response_ns": it.longest[0].0,
+        "errors": it.errors[0],
+        "cpu_percent": it.cpu.iter().sum::<f64>(),
+        "cache": it.stamp.to_string(),
+    })
+}
+
 /// The document of a run of access specifications.
 pub(crate) fn json(run: &Run, terms: &IometerTerms) -> Value {
-    let figures = figures::all(run, terms);
+    let phases = Phases::of(run, terms);
+    let figures = phases.all();
     let comparison: Option<IometerComparison> = run.concluded().last();
     let points = figures.iter().map(|it| {
-        json!({
-            "number": it.number,
-            "name": it.point.spec.name,
-            "workers": it.point.workers,
-            "targets": it.point.targets,
-            "depth": it.point.depth,
-            "operations_per_second": it.rates[0],
-            "read_operations_per_second": it.rates[1],
-            "write_operations_per_second": it.rates[2],
-            "rate": shared::estimate(&it.rate),
-            "bytes_per_second": it.bytes_per_second[0],
-            "mean_response_ns": it.means[0],
-            "p99_response_ns": it.p99().map(|p99| p99.0),
-            "max_response_ns": it.longest[0].0,
-            "errors": it.errors[0],
-            "cpu_percent": it.cpu.iter().sum::<f64>(),
-            "cache": it.stamp.to_string(),
-        })
+        let by_worker = workers(terms, &phases, it).into_iter().map(|(load, own)| {
+            let mut worker = measured(&own);
+            worker["worker"] = words::full_name(terms, load.worker).into();
+            worker["name"] = load.spec.name.into();
+            worker["targets"] = load.targets.into();
+            worker["depth"] = load.depth.into();
+            worker
+        });
+        let mut point = measured(it);
+        point["number"] = it.number.into();
+        point["name"] = it.point.spec.name.clone().into();
+        point["workers"] = it.point.workers.into();
+        point["targets"] = it.point.targets.into();
+        point["depth"] = it.point.depth.into();
+        point["by_worker"] = by_worker.collect::<Vec<_>>().into();
+        point
     });
     let members = json!({
         "terms": terms,
@@ -266,7 +332,7 @@ pub(crate) fn json(run: &Run, terms: &IometerTerms) -> Value {
         "comparison": comparison,
         "verdict": null,
         "ratios": figures::ratios(&figures).map(|[operations, bytes]| json!({ "operations": operations, "bytes": bytes })),
-        "csv": csv::of_points(run, terms, &figures),
+        "csv": csv::of_points(run, terms, &phases),
         "phases": phases_json(run),
     });
     document(JSON_FORMAT, run, members)

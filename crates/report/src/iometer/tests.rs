@@ -1,13 +1,21 @@
 use iolite_model::{
-    Access, AccessLine, AccessSpec, Bytes, Concluded, IometerPoint, IometerTerms, Mix, OpKind, Task, Usage,
+    Access, AccessLine, AccessSpec, Bytes, Concluded, IometerLoad, IometerPoint, IometerTerms, IometerWorker,
+    Mix, OpKind, Task, Usage,
 };
 use iolite_results::RunRequest;
 
+use super::csv::COLUMNS;
 use super::*;
 use crate::synthetic;
 
 fn point(name: &str, lines: Vec<AccessLine>) -> IometerPoint {
-    IometerPoint { spec: AccessSpec { name: name.into(), lines }, workers: 2, targets: 1, depth: 4 }
+    IometerPoint {
+        spec: AccessSpec { name: name.into(), lines },
+        workers: 2,
+        targets: 1,
+        depth: 4,
+        loads: Vec::new(),
+    }
 }
 
 fn terms(patterns: bool) -> IometerTerms {
@@ -26,7 +34,12 @@ fn terms(patterns: bool) -> IometerTerms {
         size: Bytes::GIB,
         run_time: Nanos(250_000_000),
         ramp: Nanos(0),
+        workers: Vec::new(),
     }
+}
+
+fn task_name(terms: &IometerTerms, number: usize, line: usize, target: u32) -> String {
+    terms.task_name(number, &terms.loads(&terms.points[number - 1])[0], line, target)
 }
 
 /// A run of these terms, of which the first point was slow and the lines of the third ran together.
@@ -36,7 +49,7 @@ fn run(patterns: bool) -> Run {
     run.conclusions.push(Concluded::of(&RunRequest::new("iometer", "two specifications")));
     run.conclusions.push(Concluded::of(&terms));
     let task = |number: usize, line: usize, block| -> Task {
-        let name = terms.points[number - 1].task_name(number, line, 1);
+        let name = task_name(&terms, number, line, 1);
         synthetic::file(&name, Mix::ReadPercent(67), Access::Random, block, 8)
     };
     let small = [(OpKind::Read, 670.0, 2e6, 2048, 0), (OpKind::Write, 330.0, 9e6, 2048, 3)];
@@ -159,7 +172,7 @@ fn each_target_has_a_row_of_its_own_and_all_have_their_sum() {
     run.conclusions.push(Concluded::of(&RunRequest::new("iometer", "two targets")));
     run.conclusions.push(Concluded::of(&terms));
     for (target, rate) in [(1, 1000.0), (2, 3000.0)] {
-        let name = terms.points[0].task_name(1, 1, target);
+        let name = task_name(&terms, 1, 1, target);
         let task = synthetic::file(&name, Mix::Read, Access::Random, 2048, 4);
         run.phases.push(synthetic::phase(target - 1, task, &[(OpKind::Read, rate, 1e6, 2048, 0)]));
     }
@@ -194,4 +207,112 @@ fn the_document_says_that_there_is_no_verdict() {
     assert!(
         rate["low"].as_f64() <= rate["value"].as_f64() && rate["value"].as_f64() <= rate["high"].as_f64()
     );
+}
+
+/// Two workers of two hosts: the first reads at random with two targets, the second writes.
+fn two_workers() -> (IometerTerms, Run) {
+    let mut terms = terms(false);
+    let worker = |manager, files| IometerWorker {
+        manager,
+        manager_name: ["ALPHA", "BETA"][manager as usize - 1].into(),
+        name: "Worker 1".into(),
+        files,
+        start: Bytes(0),
+        size: Bytes(Bytes::GIB.0 * u64::from(manager)),
+    };
+    terms.workers = vec![worker(1, vec![1, 2]), worker(2, vec![3])];
+    let spec =
+        |name: &str, reads| AccessSpec { name: name.into(), lines: vec![AccessLine::of(2048, reads, 100)] };
+    let loads = vec![
+        IometerLoad { worker: 1, spec: spec("reader", 100), targets: 2, depth: 4 },
+        IometerLoad { worker: 2, spec: spec("writer", 0), targets: 1, depth: 1 },
+    ];
+    let names = AccessSpec { name: "reader + writer".into(), lines: Vec::new() };
+    let alike = IometerPoint { targets: 1, ..point("reader", vec![AccessLine::of(2048, 100, 100)]) };
+    terms.points = vec![IometerPoint { spec: names, loads, targets: 2, ..alike.clone() }, alike];
+    let mut run = Run::new(synthetic::run());
+    run.conclusions.push(Concluded::of(&RunRequest::new("iometer", "two workers")));
+    run.conclusions.push(Concluded::of(&terms));
+    for (number, point) in terms.points.iter().enumerate() {
+        for load in terms.loads(point) {
+            for target in 1..=load.targets {
+                let (kind, rate) =
+                    if load.worker == 1 { (OpKind::Read, 1000.0) } else { (OpKind::Write, 400.0) };
+                let name = terms.task_name(number + 1, &load, 1, target);
+                let task = synthetic::file(&name, Mix::Read, Access::Random, 2048, 4);
+                let phase = run.phases.len() as u32;
+                run.phases.push(synthetic::phase(phase, task, &[(kind, rate, 1e6, 2048, 0)]));
+            }
+        }
+    }
+    run.ending = Some(iolite_model::Ending::Completed);
+    (terms, run)
+}
+
+#[test]
+fn workers_have_rows_of_their_own_and_their_sum_is_that_of_the_point() {
+    let (terms, run) = two_workers();
+    insta::assert_snapshot!(body(&text(&run, &terms, style())));
+    let document = json(&run, &terms);
+    let rate = |value: &Value| value["operations_per_second"].as_f64().unwrap();
+    for (index, depths) in [(0, [4, 1]), (1, [4, 4])] {
+        let point = &document["points"][index];
+        let workers = point["by_worker"].as_array().unwrap();
+        assert_eq!(workers.iter().map(|it| it["depth"].as_u64().unwrap()).collect::<Vec<_>>(), depths);
+        let sum: f64 = workers.iter().map(rate).sum();
+        assert!((rate(point) - sum).abs() < 1e-6 && rate(point) > 1300.0, "{point}");
+    }
+    assert_eq!(document["points"][0]["by_worker"][1]["worker"], "BETA, Worker 1");
+    // More than fit a screen are in the files only.
+    let mut many = terms.clone();
+    many.points = vec![terms.points[1].clone(); 50];
+    let mut run = run.clone();
+    for phase in run.phases.split_off(3) {
+        for number in 1..=50 {
+            let name = phase.info.task.name().replacen("iometer 2", &format!("iometer {number}"), 1);
+            let task = synthetic::file(&name, Mix::Read, Access::Random, 2048, 4);
+            let index = run.phases.len() as u32;
+            run.phases.push(synthetic::phase(index, task, &[(OpKind::Read, 1000.0, 1e6, 2048, 0)]));
+        }
+    }
+    let text = text(&run, &many, style());
+    assert!(text.contains("the 100 results of single workers are in the results file"), "{text}");
+}
+
+#[test]
+fn the_file_for_spreadsheets_has_each_manager_with_its_workers_and_their_disks() {
+    let (_, run) = two_workers();
+    let text = csv(&run).unwrap();
+    let kinds = ["ALL,", "MANAGER,", "WORKER,", "DISK,"];
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .filter(|line| kinds.iter().any(|kind| line.starts_with(kind)))
+        .map(|line| line.split(',').collect())
+        .collect();
+    // Kind, name, specification, managers, workers, disks.
+    let facts: Vec<String> = rows.iter().map(|row| row[..6].join(",")).collect();
+    let expected = [
+        "ALL,All,reader + writer,2,2,3",
+        "MANAGER,ALPHA,reader,1,1,2",
+        "WORKER,Worker 1,reader,1,1,2",
+        "DISK,/srv/data/iobw.tst,reader,1,1,1",
+        "DISK,/srv/data/iobw.tst.2,reader,1,1,1",
+        "MANAGER,BETA,writer,1,1,1",
+        "WORKER,Worker 1,writer,1,1,1",
+        "DISK,/srv/data/iobw.tst.3,writer,1,1,1",
+    ];
+    assert_eq!(facts[..8], expected);
+    let value = |row: usize, name: &str| {
+        let column = COLUMNS.iter().position(|column| *column == name).unwrap();
+        rows[row][column].parse::<f64>().ok()
+    };
+    for column in ["IOps", "Read I/Os", "Bytes Written"] {
+        let [all, alpha, beta] = [0, 1, 5].map(|row| value(row, column).unwrap());
+        assert!((all - alpha - beta).abs() < 1e-5, "{column}: {all} {alpha} {beta}");
+    }
+    // Workers that differ have no common queue depth and size.
+    assert_eq!([0, 1, 5].map(|row| value(row, "Queue Depth")), [None, Some(4.0), Some(1.0)]);
+    assert_eq!([0, 1, 5].map(|row| value(row, "Maximum Size")), [None, Some(2_097_152.0), Some(4_194_304.0)]);
+    let specs = text.lines().filter(|line| ["reader,0", "writer,0"].contains(line)).count();
+    assert_eq!(specs, 2);
 }

@@ -125,7 +125,7 @@ fn check_parts(task: &FileTask) -> Result<(), WorkloadError> {
     let apart = match task.regions {
         Regions::Slices => true,
         Regions::Natural => has_slices(task),
-        Regions::Shared | Regions::Increment(_) => false,
+        Regions::Shared | Regions::Increment(_) | Regions::Part { .. } => false,
     };
     WorkloadError::unless(
         apart || task.workers <= 1 || own_files(task),

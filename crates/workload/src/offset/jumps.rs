@@ -94,6 +94,7 @@ pub(super) fn check(jumps: &Jumps, span: Bytes, block: Bytes, direct: bool) -> R
                 | Access::Jumps(_)
                 | Access::Precondition(_)
                 | Access::ByKind(_)
+                | Access::Mixture(_)
                 | Access::Trace(_)
         );
     WorkloadError::unless(
