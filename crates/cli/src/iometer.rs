@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -279,7 +279,11 @@ struct CsvFile {
 impl CsvFile {
     fn create(path: &Path) -> Result<CsvFile, UsageError> {
         let file = File::create_new(path).map_err(|error| {
-            UsageError::new(format!("cannot create {}: {error}; specify a new file", path.display()))
+            let advice = match error.kind() {
+                ErrorKind::AlreadyExists => ": results are never overwritten; specify a new file".to_owned(),
+                _ => ErrorCause::advice(&error, ErrorOrigin::Path(path)),
+            };
+            UsageError::new(format!("cannot create {}: {error}{advice}", path.display()))
         })?;
         Ok(CsvFile { path: path.to_owned(), file, is_empty: true })
     }

@@ -56,6 +56,10 @@ fn two_targets_are_measured_one_after_the_other_and_written_for_spreadsheets() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("specify a new file"), "{}", stderr(&output));
     assert_eq!(place.ask::<i64>("SELECT count(*) FROM run"), 2);
+    let missing = place.root.path().join("no directory/results.csv");
+    let output = suite(&place, &[&asked[..], &["--csv", missing.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!stderr(&output).contains("specify a new file"), "{}", stderr(&output));
 }
 
 /// A file system on a device whose logical blocks are as large as those of 4Kn drives.

@@ -4,10 +4,10 @@ use iolite_model::{AccessSpec, Bytes, IometerLoad, IometerPoint, IometerWorker, 
 
 use super::error::IcfError;
 
-/// Measurements of a test at most: each takes seconds.
+/// Measurements of a test at max: each takes seconds.
 const MAX_POINTS: usize = 10_000;
 
-/// Lines of specifications over all measurements and workers at most: each is recorded.
+/// Lines of specifications over all measurements and workers at max: each is recorded.
 const MAX_LINES: usize = 1_000_000;
 
 /// Bytes of a sector.
@@ -70,7 +70,7 @@ impl Configuration {
     fn cycles(&self, busy: &[(u32, &Worker)]) -> Cycles {
         let Setup { kind, workers: by_worker, targets: by_target, depths: by_depth, .. } = &self.setup;
         let own = busy.iter().map(|(_, worker)| worker.target_count());
-        let most = match kind.targets() {
+        let max = match kind.targets() {
             Some(Targets::Serial) => own.fold(0, u32::saturating_add),
             Some(Targets::Parallel) | None => own.max().unwrap_or(1),
         };
@@ -81,7 +81,7 @@ impl Configuration {
         let depths = by_depth.values(1).into_iter().map(Some).collect();
         Cycles {
             counts: cycled(kind.changes_workers(), by_worker, count),
-            targets: cycled(kind.targets().is_some(), by_target, most),
+            targets: cycled(kind.targets().is_some(), by_target, max),
             depths: if kind.changes_depths() { depths } else { vec![None] },
         }
     }
@@ -273,7 +273,7 @@ impl Default for Setup {
 pub struct Cycle {
     /// The first value.
     pub start: u32,
-    /// The last one at most; `None` for as many as there are (of workers and targets).
+    /// The last one at max; `None` for as many as there are (of workers and targets).
     pub end: Option<u32>,
     /// What is added to, or multiplied with, each value for the next.
     pub step: u32,

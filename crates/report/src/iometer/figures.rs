@@ -20,6 +20,8 @@ pub(super) struct Figures<'a> {
     /// Number of the point, from 1.
     pub(super) number: usize,
     pub(super) point: &'a IometerPoint,
+    /// Measured time.
+    pub(super) measured: Nanos,
     /// Operations and bytes per second.
     pub(super) rates: [f64; 3],
     pub(super) bytes_per_second: [f64; 3],
@@ -92,15 +94,16 @@ fn of_phases<'a>(
     point: &'a IometerPoint,
     phases: &[&PhaseResult],
 ) -> Option<Figures<'a>> {
-    let seconds = phases.iter().map(|phase| phase.totals.measured).max()? as f64 / 1e9;
-    let per_second =
-        |all: [u64; 3]| all.map(|value| if seconds > 0.0 { value as f64 / seconds } else { 0.0 });
+    // What was interrupted before anything was measured has no rate, not one of 0.
+    let measured = phases.iter().map(|phase| phase.totals.measured).max().filter(|measured| *measured > 0)?;
+    let seconds = measured as f64 / 1e9;
+    let per_second = |all: [u64; 3]| all.map(|value| value as f64 / seconds);
     let operations = sums(phases, |phase, kind| phase.totals.operations(kind));
     let bytes = sums(phases, |phase, kind| phase.totals.bytes(kind));
     let used = phases.iter().filter_map(|phase| run.of_phase::<Usage>(phase.info.index));
     let [user, system] =
         used.fold([0, 0], |[user, system], usage| [user + usage.user.0, system + usage.system.0]);
-    let percent = |used: u64| if seconds > 0.0 { used as f64 / 1e7 / seconds } else { 0.0 };
+    let percent = |used: u64| used as f64 / 1e7 / seconds;
     let mut response = Histogram::default();
     for (phase, kind) in phases.iter().flat_map(|phase| KINDS.map(|kind| (phase, kind))) {
         if let Some(own) = phase.totals.response(kind) {
@@ -112,6 +115,7 @@ fn of_phases<'a>(
     Some(Figures {
         number,
         point,
+        measured: Nanos(measured),
         rates: per_second(operations),
         bytes_per_second: per_second(bytes),
         rate: rate(phases),

@@ -100,6 +100,10 @@ fn table(terms: &IometerTerms, phases: &Phases<'_>, figures: &[Figures<'_>], sty
         let text = format!("{}: {}", it.number, styler::errors(it.errors[0]));
         out += &(styler.paint(Emphasis::Bad, styler.item("", 0, text).trim_end()) + "\n");
     }
+    for it in figures.iter().filter(|it| it.measured.0 < terms.run_time.0 / 10 * 9) {
+        out +=
+            &styler.item("", 0, format!("{}: measured for {} of {}", it.number, it.measured, terms.run_time));
+    }
     for it in figures.iter().filter(|it| it.point.spec.name.chars().count() > NAME) {
         out += &styler.item("", 4, format!("{}: {}", it.number, it.point.spec.name));
     }

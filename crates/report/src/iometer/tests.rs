@@ -316,3 +316,18 @@ fn the_file_for_spreadsheets_has_each_manager_with_its_workers_and_their_disks()
     let specs = text.lines().filter(|line| ["reader,0", "writer,0"].contains(line)).count();
     assert_eq!(specs, 2);
 }
+
+#[test]
+fn a_point_that_was_interrupted_has_its_time_and_none_without_a_measurement() {
+    let mut run = run(false);
+    run.phases[0].totals.measured = 100_000_000;
+    for phase in &mut run.phases[1..] {
+        phase.totals.measured = 0;
+    }
+    run.ending = Some(iolite_model::Ending::Interrupted);
+    let text = text(&run, &terms(false), style());
+    assert!(text.contains("1: measured for 100 ms of 250 ms"), "{text}");
+    assert!(!text.contains("100% Read"), "{text}");
+    assert_eq!(json(&run, &terms(false))["points"].as_array().unwrap().len(), 1);
+    assert_eq!(csv(&run).unwrap().lines().filter(|line| line.starts_with("ALL,")).count(), 1);
+}

@@ -188,8 +188,10 @@ fn lines_of(spec: &AccessSpec) -> Vec<AccessLine> {
 
 /// Whether a queue can do all lines of a specification: one pause is kept between all operations.
 fn has_one_delay(spec: &AccessSpec) -> bool {
+    // Without a delay, bursts follow each other.
+    let pause = |line: &AccessLine| (line.delay, if line.delay > 0 { line.burst } else { 0 });
     let lines = lines_of(spec);
-    lines.iter().all(|line| (line.delay, line.burst) == (lines[0].delay, lines[0].burst))
+    lines.iter().all(|line| pause(line) == pause(&lines[0]))
 }
 
 fn check_lines(spec: &AccessSpec, unit: u64) -> Result<(), IometerError> {

@@ -13,6 +13,9 @@ use super::{IometerAccess, IometerError, lines_of};
 /// Bytes of the operations that fill a test file.
 const BULK: Bytes = Bytes(1 << 20);
 
+/// Time that a line which is ahead of the others waits: short beside delays, which are milliseconds.
+const FLOW_PAUSE: Nanos = Nanos(100_000);
+
 /// Fills the test file of a number.
 pub(super) fn lay_out(number: u32, size: Bytes, access: IometerAccess) -> Task {
     let which = if number > 1 { format!(" {number}") } else { String::new() };
@@ -163,7 +166,7 @@ fn of_target(
     }
     let with_share = |(line, index): (&AccessLine, u32)| {
         // The ratio is kept at each target.
-        let flow = Some(Flow { group: file.ordinal, weight: u32::from(line.share), pause: Nanos(0) });
+        let flow = Some(Flow { group: file.ordinal, weight: u32::from(line.share), pause: FLOW_PAUSE });
         let seed = u64::from(file.ordinal.saturating_add(index));
         let task = lines_together(terms, load, &[*line], file, access)?;
         Some(FileTask { flow, group: Some(load.spec.name.clone()), seed, ..task })

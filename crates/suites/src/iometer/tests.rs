@@ -128,7 +128,9 @@ fn lines_with_different_delays_keep_the_ratio_of_their_shares() {
     assert_eq!((tasks[1].mix, &tasks[1].access), (Mix::Write, &Access::Sequential));
     let warning = format!("{:?}", Iometer::apart(&apart).unwrap());
     assert!(warning.contains("the access specification `spec`"), "{warning}");
-    let together = terms(workers(1, 1), vec![point(1, 1, 4, vec![log])]);
+    // A burst without a delay has no end.
+    let together =
+        terms(workers(1, 1), vec![point(1, 1, 4, vec![log, AccessLine { burst: 9, share: 75, ..log }])]);
     assert_eq!(Iometer::apart(&together), None);
 }
 
