@@ -4,10 +4,10 @@ use iolite_model::{AccessSpec, Bytes, IometerLoad, IometerPoint, IometerWorker, 
 
 use super::error::IcfError;
 
-/// Measurements of a test at max: each takes seconds.
+/// Measurements of a test at most: each takes seconds.
 const MAX_POINTS: usize = 10_000;
 
-/// Lines of specifications over all measurements and workers at max: each is recorded.
+/// Lines of specifications over all measurements and workers at most: each is recorded.
 const MAX_LINES: usize = 1_000_000;
 
 /// Bytes of a sector.
@@ -273,7 +273,7 @@ impl Default for Setup {
 pub struct Cycle {
     /// The first value.
     pub start: u32,
-    /// The last one at max; `None` for as many as there are (of workers and targets).
+    /// The last one at most; `None` for as many as there are (of workers and targets).
     pub end: Option<u32>,
     /// What is added to, or multiplied with, each value for the next.
     pub step: u32,
