@@ -200,6 +200,14 @@ fn no_export_of_perftools_makes_it_stumble() {
     assert!(read > 0, "not one was an export");
 }
 
+/// A URL pasted behind `service=`, which fuzzing found.
+#[test]
+fn a_url_in_the_place_of_a_service_is_named_without_its_password() {
+    let text = "postgres:///shop?host=/run/postgresql&service=postgres://app:secret@db.example/shop";
+    let error = iolite_db::postgres::Target::new(text).err().expect("there is no such service").to_string();
+    assert!(error.contains("no service") && !error.contains("secret"), "{error}");
+}
+
 #[test]
 fn no_database_url_makes_it_stumble() {
     let texts = texts(&[

@@ -71,8 +71,10 @@ impl ClientEnvironment<'_> {
             .map(|text| ini::settings(&text, &[name]))
             .find(|settings| !settings.is_empty())
             .ok_or_else(|| {
+                // A URL in its place may have a password.
+                let shown = if name.contains(['@', ':']) { "***" } else { name };
                 Error::Url(format!(
-                    "no service `{name}` in ~/.pg_service.conf, PGSERVICEFILE or {}: correct its name, or let this user read the file",
+                    "no service `{shown}` in ~/.pg_service.conf, PGSERVICEFILE or {}: correct its name, or let this user read the file",
                     SYSTEM_SERVICES[0]
                 ))
             })
