@@ -204,7 +204,7 @@ fn no_export_of_perftools_makes_it_stumble() {
 #[test]
 fn a_url_in_the_place_of_a_service_is_named_without_its_password() {
     let text = "postgres:///shop?host=/run/postgresql&service=postgres://app:secret@db.example/shop";
-    let error = iolite_db::postgres::Target::new(text).err().expect("there is no such service").to_string();
+    let error = iolite_db::postgres::Target::new(text).expect_err("there is no such service").to_string();
     assert!(error.contains("no service") && !error.contains("secret"), "{error}");
 }
 
