@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use iolite_db::{DatabaseUrl, without_password};
-use iolite_durability::{Error, Witness, check_plan, new_key, read_witness, serve};
+use iolite_durability::{Error, Witness, check_plan, new_key, read_witness, serve, slots};
 use iolite_engine::Control;
 use iolite_model::acknowledged::{Findings, Method, Plan};
 use iolite_model::{Bytes, Concluded, Ending, Nanos, Storage, WritePlan};
 use iolite_oltp::ran::{self, Settings};
 use iolite_results::{Run, RunRequest};
-use iolite_session::{AcknowledgedRun, DatabaseStorage, DatabaseWrites, WitnessedRun, describe};
+use iolite_session::{AcknowledgedRun, DatabaseStorage, DatabaseWrites, Witnessed, WitnessedRun, describe};
 use iolite_suites::{DurabilityCheck, SingleStep};
 
 use crate::conduct::{conduct, printed};
@@ -183,18 +183,21 @@ fn acknowledge(args: RunArgs) -> anyhow::Result<Exit> {
     };
     let method = if url.is_some() { Method::Commit } else { args.method };
     let run = new_key().map_err(refused)?;
-    let plan = Plan { run, method, block: args.block, workers: args.workers, slots: 256, place };
-    check_plan(&plan).map_err(refused)?;
-    let (storage, held) = held(&args, &plan, url.as_ref())?;
-    let witness = match args.witness.strip_prefix("tcp://") {
-        Some(address) => Witness::host(address, &args.token),
-        None => {
-            Witness::file(Path::new(&args.witness), tested(&directory, url.as_ref()), args.same_file_system)
-        }
-    };
-    let witness = witness.map_err(refused)?;
     // What a commit writes only the database knows.
     let bytes = if url.is_some() { Bytes(u64::MAX) } else { args.max_write.unwrap_or(MAX_WRITE) };
+    let slots = slots(args.block, args.workers, bytes);
+    let plan = Plan { run, method, block: args.block, workers: args.workers, slots, place };
+    check_plan(&plan, bytes).map_err(refused)?;
+    let (storage, held) = held(&args, &plan, url.as_ref())?;
+    let tested = tested(&directory, url.as_ref());
+    let witness = match args.witness.strip_prefix("tcp://") {
+        Some(address) => Witness::host(address, &args.token),
+        None => Witness::file(Path::new(&args.witness), tested, args.same_file_system),
+    };
+    let witness = witness.map_err(refused)?;
+    if let (Some(tested), false) = (tested, args.same_file_system) {
+        outlives(&args.witness, tested)?;
+    }
     let output = &args.output;
     let length = args.duration.unwrap_or_default();
     let mut session = setup::begin(storage, None, output, length, &control)?;
@@ -205,17 +208,46 @@ fn acknowledge(args: RunArgs) -> anyhow::Result<Exit> {
         );
     }
     let duration = args.duration.map(|duration| Duration::from_nanos(duration.0));
-    let mut writes = AcknowledgedRun { plan, url, witness, duration, bytes, held, interrupted };
+    let mut writes =
+        AcknowledgedRun { plan, url, witness, duration, bytes, held, interrupted, outcome: None };
     let failure = session.drive(&mut SingleStep::new(()), &mut writes).err();
-    // An interruption is its usual end.
-    let ending = failure.map_or(Ending::Completed, |failure| Ending::Failed(describe(&failure)));
+    let ending = match (failure, &writes.outcome) {
+        (Some(failure), _) => Ending::Failed(describe(&failure)),
+        // An interruption is its usual end, if there is something to check.
+        (None, Some(Witnessed::Notes)) => Ending::Completed,
+        (None, _) => Ending::Interrupted,
+    };
     let run = printed(session.end(ending), output)?;
     if !output.view.quiet {
-        let notes = if args.witness.starts_with("tcp://") { "NOTES" } else { &args.witness };
-        let db = if writes.url.is_some() { " --db URL" } else { "" };
-        output::note(&format!("to check: iolite durability check {notes}{db}"));
+        output::note(&next_step(&args, writes.outcome.as_ref()));
     }
     Ok(exit::of_run(&run))
+}
+
+/// What is to be done after a run.
+fn next_step(args: &RunArgs, outcome: Option<&Witnessed>) -> String {
+    let elsewhere = args.witness.starts_with("tcp://");
+    let created = if elsewhere {
+        "what the run has created was"
+    } else {
+        "what the run has created, and its notes, were"
+    };
+    match outcome {
+        Some(Witnessed::Notes) => {
+            let notes = if elsewhere { "NOTES" } else { &args.witness };
+            let db = if args.db.is_some() { " --db URL" } else { "" };
+            format!("to check: iolite durability check {notes}{db}")
+        }
+        Some(Witnessed::Nothing { left: Some(left) }) => {
+            format!(
+                "nothing was acknowledged, so there is nothing to check; remove what is left yourself: {left}"
+            )
+        }
+        Some(Witnessed::Nothing { left: None }) => {
+            format!("nothing was acknowledged, so there is nothing to check: {created} removed")
+        }
+        None => "nothing was written, so there is nothing to check".to_owned(),
+    }
 }
 
 /// Plans and shows what is written; what a database writes is watched while it runs.
@@ -249,6 +281,43 @@ fn held(
     }
     let held = DatabaseWrites::begin(&storage, &instance, limits);
     Ok((storage.storage, Some(held)))
+}
+
+/// Checks that a witness file outlives a power failure of the storage under test: subvolumes and overlays have numbers of their own,
+/// although they are on the same devices.
+///
+/// # Errors
+/// It does not.
+fn outlives(witness: &str, tested: &Path) -> anyhow::Result<()> {
+    if witness.starts_with("tcp://") {
+        return Ok(());
+    }
+    let parent = Path::new(witness).parent().filter(|parent| *parent != Path::new(""));
+    // What is not there is reported by who creates the file.
+    let Ok(place) = iolite_observe::storage(parent.unwrap_or(Path::new("."))) else { return Ok(()) };
+    if let Some(medium) = iolite_observe::volatile(&place) {
+        refuse!(
+            "the witness {witness} is in memory ({medium}) and would be lost with the power: specify a file on a disk or a host \
+             (tcp://HOST:PORT), or allow it with --same-file-system to test only the end of a process"
+        );
+    }
+    let own = iolite_observe::storage(tested)?;
+    if mounted(&own).iter().any(|device| mounted(&place).contains(device)) {
+        let (witness, directory) = (witness.into(), tested.to_owned());
+        return Err(refused(Error::SamePlace { witness, directory }));
+    }
+    Ok(())
+}
+
+/// Names of the devices that a file system is on, without those that these rest on.
+fn mounted(storage: &Storage) -> Vec<&str> {
+    let beneath = |name: &String| storage.devices.iter().any(|device| device.rests_on.contains(name));
+    storage
+        .devices
+        .iter()
+        .filter(|device| !beneath(&device.name))
+        .map(|device| device.name.as_str())
+        .collect()
 }
 
 /// The directory that a witness must not share a file system with.

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 
 mod common;
+#[path = "durability/witnesses.rs"]
+mod witnesses;
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;

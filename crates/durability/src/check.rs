@@ -12,7 +12,7 @@ use iolite_model::acknowledged::{Findings, Loss, LossKind, Method, Plan};
 use crate::database::{Commits, missing};
 use crate::error::Result;
 use crate::files::{path, slot_path};
-use crate::plan::{directory, slot};
+use crate::plan::slot;
 use crate::record::{BlockState, Identity, read};
 use crate::witness::Acknowledged;
 
@@ -152,9 +152,7 @@ fn read_block(file: &File, offset: u64, plan: &Plan) -> io::Result<Option<BlockS
 /// # Errors
 /// [`Error::Io`](crate::Error::Io).
 pub fn remove(plan: &Plan) -> Result<()> {
-    let directory = directory(plan);
-    let removed = std::fs::remove_dir_all(&directory);
-    removed.map_err(crate::error::io("remove", &directory))
+    crate::files::remove(plan)
 }
 
 #[cfg(test)]

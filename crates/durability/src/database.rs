@@ -169,13 +169,30 @@ struct Sqlite {
 impl Sqlite {
     fn open(directory: &std::path::Path, table: String) -> Result<Box<dyn Commits>> {
         let path = directory.join(format!("{table}.db"));
-        let failed = |error: rusqlite::Error| sqlite_error("open", &path, error);
+        let failed = |error| sqlite_error("open", &path, error);
         let connection =
             iolite_db::sqlite::open_guarded(&path, rusqlite::OpenFlags::default()).map_err(failed)?;
-        connection.busy_timeout(std::time::Duration::from_secs(30)).map_err(failed)?;
-        connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
-        connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
-        Ok(Box::new(Sqlite { connection, path, table }))
+        let mut opened = Sqlite { connection, path, table };
+        if let Err(error) = opened.configure() {
+            return Err(opened.given_up(error));
+        }
+        Ok(Box::new(opened))
+    }
+
+    fn configure(&self) -> rusqlite::Result<()> {
+        self.connection.busy_timeout(std::time::Duration::from_secs(30))?;
+        self.connection.pragma_update(None, "journal_mode", "WAL")?;
+        self.connection.pragma_update(None, "synchronous", "FULL")
+    }
+
+    /// The error of a file that was created for nothing, and is removed: it has no table.
+    fn given_up(&mut self, error: rusqlite::Error) -> Error {
+        let tables = self.connection.query_row("SELECT count(*) FROM sqlite_master", (), |row| row.get(0));
+        if matches!(tables, Ok(0)) {
+            // It stays where it cannot be removed.
+            let _ = self.remove();
+        }
+        sqlite_error("create a table in", &self.path, error)
     }
 }
 
@@ -186,7 +203,7 @@ fn sqlite_error(doing: &'static str, path: &std::path::Path, error: rusqlite::Er
 impl Commits for Sqlite {
     fn create(&mut self) -> Result<()> {
         let done = self.connection.execute_batch(&create_sql(&self.table, ""));
-        done.map_err(|error| sqlite_error("create a table in", &self.path, error))
+        done.map_err(|error| self.given_up(error))
     }
 
     fn commit(&mut self, identity: Identity) -> Result<()> {

@@ -12,6 +12,12 @@ use crate::error::io as failed;
 use crate::plan::{directory, slot};
 use crate::record::{Identity, fill};
 
+/// The name of a file before it replaces another.
+const NEW: &str = "new";
+
+/// What the names of files that have a place each begin with.
+const SLOT: &str = "slot-";
+
 /// Makes the run's directory and files, durable with all that leads to them.
 ///
 /// # Errors
@@ -20,13 +26,49 @@ pub(crate) fn prepare(plan: &Plan) -> Result<()> {
     let directory = directory(plan);
     let made = DirBuilder::new().mode(0o700).create(&directory);
     made.map_err(failed("create", &directory))?;
+    let laid_out = lay_out(plan, &directory);
+    if laid_out.is_err() {
+        // It stays where it cannot be removed; the error that is reported is the first.
+        let _ = remove(plan);
+    }
+    laid_out
+}
+
+fn lay_out(plan: &Plan, directory: &Path) -> Result<()> {
     for worker in 0..plan.workers {
         prepare_worker(plan, worker).map_err(failed("lay out", &path(plan, worker)))?;
     }
     let sync = |directory: &Path| File::open(directory)?.sync_all();
-    sync(&directory).map_err(failed("synchronise", &directory))?;
+    sync(directory).map_err(failed("synchronise", directory))?;
     let above = Path::new(&plan.place);
     sync(above).map_err(failed("synchronise", above))
+}
+
+/// Removes the run's files, and its directory if nothing else is in it.
+///
+/// # Errors
+/// [`Error::Io`](crate::Error::Io), also where files of others are in it, which stay.
+pub(crate) fn remove(plan: &Plan) -> Result<()> {
+    let gone = |result: io::Result<()>| match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    };
+    for worker in 0..plan.workers {
+        let path = path(plan, worker);
+        if plan.method != Method::Rename {
+            gone(std::fs::remove_file(&path)).map_err(failed("remove", &path))?;
+            continue;
+        }
+        for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
+            let is_own = |name: &str| name == NEW || name.starts_with(SLOT);
+            if entry.file_name().to_str().is_some_and(is_own) {
+                gone(std::fs::remove_file(entry.path())).map_err(failed("remove", &entry.path()))?;
+            }
+        }
+        gone(std::fs::remove_dir(&path)).map_err(failed("remove", &path))?;
+    }
+    let directory = directory(plan);
+    std::fs::remove_dir(&directory).map_err(failed("remove", &directory))
 }
 
 /// A worker's file, or directory of files.
@@ -36,7 +78,7 @@ pub(crate) fn path(plan: &Plan, worker: u32) -> PathBuf {
 
 /// The file of a place, where each has one.
 pub(crate) fn slot_path(plan: &Plan, worker: u32, slot: u64) -> PathBuf {
-    path(plan, worker).join(format!("slot-{slot}"))
+    path(plan, worker).join(format!("{SLOT}{slot}"))
 }
 
 fn prepare_worker(plan: &Plan, worker: u32) -> io::Result<()> {
@@ -105,7 +147,7 @@ impl<'a> Writer<'a> {
     }
 
     fn rename(&self, slot: u64) -> io::Result<()> {
-        let new = path(self.plan, self.worker).join("new");
+        let new = path(self.plan, self.worker).join(NEW);
         let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
         file.write_all(&self.block)?;
         file.sync_all()?;

@@ -18,8 +18,8 @@ pub mod check;
 
 pub use database::{Commits, open as open_database};
 pub use error::{Error, Result};
-pub use plan::{check as check_plan, new_key, space};
+pub use plan::{check_within as check_plan, new_key, slots, space};
 pub use record::Identity;
-pub use run::{Limits, Open, Watch, run};
+pub use run::{Limits, Open, Outcome, Progress, Watch, run};
 pub use server::serve;
 pub use witness::{Acknowledged, Witness, parse as parse_witness, read as read_witness};

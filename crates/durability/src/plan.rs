@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use iolite_model::Bytes;
-use iolite_model::acknowledged::{Plan, RunKey};
+use iolite_model::acknowledged::{Method, Plan, RunKey};
 
 use crate::error::{Error, Result};
 use crate::record::SMALLEST;
 
+/// Places that each worker's writes take turns in, at most.
+const PLACES: u64 = 256;
 /// The largest block.
 const LARGEST: u64 = 64 << 20;
 
@@ -22,9 +24,24 @@ pub fn new_key() -> Result<RunKey> {
     Ok(RunKey(key))
 }
 
+/// Checks a plan whose run may write so many bytes.
+///
+/// # Errors
+/// [`Error::Asked`] for sizes or numbers that can't be, or that leave nothing to write.
+pub fn check_within(plan: &Plan, bytes: Bytes) -> Result<()> {
+    check(plan)?;
+    let needed = Bytes(plan.block.0.saturating_mul(u64::from(plan.workers)).saturating_add(laid_out(plan).0));
+    if bytes < needed {
+        return Err(Error::Asked(format!(
+            "{bytes} is less than one write of each worker: allow {needed} or more with --max-write"
+        )));
+    }
+    Ok(())
+}
+
 /// # Errors
 /// [`Error::Asked`] for sizes or numbers that can't be.
-pub fn check(plan: &Plan) -> Result<()> {
+pub(crate) fn check(plan: &Plan) -> Result<()> {
     if plan.block.0 < SMALLEST as u64 || plan.block.0 > LARGEST || !plan.block.0.is_multiple_of(8) {
         return Err(Error::Asked(format!(
             "a block of {} cannot be used: choose a multiple of 8 bytes from {SMALLEST} bytes to 64 MiB",
@@ -39,11 +56,29 @@ pub fn check(plan: &Plan) -> Result<()> {
 
 /// Bytes that the files of a run take when it writes so many.
 pub fn space(plan: &Plan, written: Bytes) -> Bytes {
-    if !plan.method.replaces() {
-        return written;
+    match plan.method {
+        Method::Append | Method::Commit => written,
+        Method::Overwrite | Method::Dsync => laid_out(plan),
+        Method::Rename => written.min(places(plan)),
     }
+}
+
+/// Bytes that are written before the first write of a run: the blocks that it overwrites.
+pub fn laid_out(plan: &Plan) -> Bytes {
+    match plan.method {
+        Method::Overwrite | Method::Dsync => places(plan),
+        Method::Append | Method::Commit | Method::Rename => Bytes(0),
+    }
+}
+
+fn places(plan: &Plan) -> Bytes {
     let places = plan.slots.saturating_mul(u64::from(plan.workers));
-    written.min(Bytes(plan.block.0.saturating_mul(places)))
+    Bytes(plan.block.0.saturating_mul(places))
+}
+
+/// Places that each worker's writes take turns in: as many as leave half of the bytes that may be written to the writes.
+pub fn slots(block: Bytes, workers: u32, bytes: Bytes) -> u64 {
+    (bytes.0 / 2 / block.0.max(1) / u64::from(workers.max(1))).clamp(1, PLACES)
 }
 
 /// The directory that holds the run's files.

@@ -9,8 +9,8 @@ use iolite_model::{Bytes, Nanos};
 
 use crate::database::Commits;
 use crate::error::{Error, Result};
-use crate::files::{Writer, prepare};
-use crate::plan::check as check_plan;
+use crate::files::{Writer, prepare, remove as remove_files};
+use crate::plan::{check_within as check_plan, laid_out};
 use crate::record::Identity;
 use crate::witness::Witness;
 
@@ -35,23 +35,84 @@ pub struct Limits<'a> {
 /// How often the watch is asked.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Does a run in a directory, or in the database that `database` opens. `progress` receives the acknowledged writes about once a second.
+/// How long a write may go on when the run is over, until that is reported.
+const OVERDUE: Duration = Duration::from_secs(10);
+
+/// How a run is going.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Writes acknowledged so far.
+    pub acknowledged: u64,
+    /// The run is over, but writes have not returned for a while: the storage or the server does not respond.
+    pub overdue: bool,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What was acknowledged; all of it is with the witness.
+    pub totals: Totals,
+    /// What ended the first worker that could not go on.
+    pub failure: Option<Error>,
+    /// What the run has created and could not remove, where nothing was acknowledged and so nothing is to be checked.
+    pub left: Option<String>,
+}
+
+/// Does a run in a directory, or in the database that `database` opens. `progress` is called about once a second. Where nothing is
+/// acknowledged, what the run has created is removed again, and so are its notes if they are a file.
 ///
 /// # Errors
-/// What ended the first worker that could not go on; all that was acknowledged until then is with the witness.
+/// It could not begin. What ends it later is in its outcome.
 pub fn run(
     plan: &Plan,
     database: Option<&Open<'_>>,
     witness: &Witness,
     limits: &Limits,
-    progress: &mut dyn FnMut(u64),
-) -> Result<Totals> {
-    check_plan(plan)?;
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcome> {
+    check_plan(plan, limits.bytes)?;
     match database {
         None => prepare(plan)?,
         Some(open) => open()?.create()?,
     }
-    witness.plan(plan)?;
+    let mut outcome = match witness.plan(plan) {
+        Ok(()) => work(plan, database, witness, limits, progress),
+        Err(error) => Outcome::of(0, Instant::now(), Some(error)),
+    };
+    if outcome.totals.acknowledged == 0 {
+        outcome.left = remove(plan, database, witness);
+    }
+    Ok(outcome)
+}
+
+/// Removes what a run has created; what could not be removed.
+fn remove(plan: &Plan, database: Option<&Open<'_>>, witness: &Witness) -> Option<String> {
+    let removed = match database {
+        None => remove_files(plan).map_err(|error| format!("the files of the run: {error}")),
+        Some(open) => open()
+            .and_then(|mut session| session.remove())
+            .map_err(|error| format!("the table of the run: {error}")),
+    };
+    let notes = witness.discard().map_err(|error| error.to_string());
+    let left: Vec<String> = [removed, notes].into_iter().filter_map(std::result::Result::err).collect();
+    (!left.is_empty()).then(|| left.join("; "))
+}
+
+impl Outcome {
+    fn of(acknowledged: u64, started: Instant, failure: Option<Error>) -> Outcome {
+        let elapsed = Nanos(started.elapsed().as_nanos() as u64);
+        Outcome { totals: Totals { acknowledged, elapsed, limit: None }, failure, left: None }
+    }
+}
+
+/// Writes until a limit, an interruption or a failure.
+fn work(
+    plan: &Plan,
+    database: Option<&Open<'_>>,
+    witness: &Witness,
+    limits: &Limits,
+    progress: &mut dyn FnMut(Progress),
+) -> Outcome {
     let (count, stop, failure) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(None));
     let (started, mut limit) = (Instant::now(), None);
     let shared = Shared { plan, database, witness, limits, count: &count, stop: &stop, started };
@@ -75,7 +136,7 @@ pub fn run(
                 }
             }
         }
-        let (mut shown, mut looked) = (Instant::now(), Instant::now());
+        let (mut shown, mut looked, mut over) = (Instant::now(), Instant::now(), None);
         while !workers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
             std::thread::sleep(Duration::from_millis(50));
             if limit.is_none() && looked.elapsed() >= LOOK {
@@ -84,19 +145,22 @@ pub fn run(
             }
             if shown.elapsed() >= Duration::from_secs(1) {
                 shown = Instant::now();
-                progress(count.load(Ordering::Relaxed));
+                let since = over.or_else(|| shared.ended().then_some(shown));
+                over = since;
+                let overdue = since.is_some_and(|since: Instant| since.elapsed() >= OVERDUE);
+                progress(Progress { acknowledged: count.load(Ordering::Relaxed), overdue });
             }
         }
     });
-    let elapsed = Nanos(started.elapsed().as_nanos() as u64);
     let failure = failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-    match failure {
-        Some(error) => Err(error),
-        None => {
-            witness.end()?;
-            Ok(Totals { acknowledged: count.into_inner(), elapsed, limit })
-        }
+    let mut outcome = Outcome::of(count.load(Ordering::Relaxed), started, failure);
+    outcome.totals.limit = limit;
+    if outcome.totals.acknowledged > 0 {
+        let ended = if outcome.failure.is_none() { witness.end() } else { witness.sync() };
+        // What was noted before is kept: a failure at the end takes nothing away.
+        outcome.failure = outcome.failure.or(ended.err());
     }
+    outcome
 }
 
 #[derive(Clone, Copy)]
@@ -126,7 +190,8 @@ impl Shared<'_> {
 
     /// One write after the other: noted when it is durable, never before.
     fn acknowledge(&self, worker: u32, mut write: impl FnMut(u64) -> Result<()>) -> Result<()> {
-        let max = self.limits.bytes.0 / self.plan.block.0 / u64::from(self.plan.workers);
+        let bytes = self.limits.bytes.0.saturating_sub(laid_out(self.plan).0);
+        let max = bytes / self.plan.block.0 / u64::from(self.plan.workers);
         for number in 1..=max {
             if self.ended() {
                 break;

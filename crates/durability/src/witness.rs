@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Read, Seek, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use iolite_model::ErrorCause;
 use iolite_model::acknowledged::Plan;
+use iolite_model::{ErrorCause, ErrorOrigin};
 
 use crate::error::{Error, Result};
 use crate::error::{found, io as failed};
@@ -19,7 +19,13 @@ use crate::record::Identity;
 
 /// First line of the notes.
 pub(crate) const HEADING: &str = "iolite-witness 1";
-/// How long another host may take to answer.
+/// What a witness answers to who has another token, instead of its heading.
+pub(crate) const REFUSED: &str = "no";
+/// What it answers while it takes notes of a run.
+pub(crate) const BUSY: &str = "busy";
+/// The longest line with which a run and a witness introduce themselves, in bytes.
+pub(crate) const LONGEST: usize = 512;
+/// How long another host may take to answer, or to receive a note.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a file here is made durable: what is noted later than that may be lost with this host, and is not missed.
 const SYNC_EVERY: Duration = Duration::from_millis(500);
@@ -32,17 +38,75 @@ pub struct Witness {
 }
 
 #[derive(Debug)]
-enum Notes {
+struct Notes {
+    to: Recipient,
+    /// Why nothing is noted any more, after a note that failed: what follows half a line would be no notes.
+    broken: Option<Broken>,
+}
+
+/// Why notes are at their end.
+#[derive(Debug, Clone, Copy)]
+enum Broken {
+    /// They are discarded, or the thread that was writing one has panicked.
+    Ended,
+    /// The system's error, by its number.
+    Failed(i32),
+}
+
+impl Broken {
+    fn of(error: &io::Error) -> Broken {
+        error.raw_os_error().map_or(Broken::Ended, Broken::Failed)
+    }
+
+    fn error(self) -> io::Error {
+        match self {
+            Broken::Ended => io::Error::other("an earlier note could not be written"),
+            Broken::Failed(number) => io::Error::from_raw_os_error(number),
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Recipient {
     Here { file: File, path: PathBuf, synced: Instant },
     Elsewhere(TcpStream),
+}
+
+impl Recipient {
+    /// Writes a note whole, or as good as not at all.
+    fn write(&mut self, text: &str, durably: bool) -> io::Result<()> {
+        let (file, synced) = match self {
+            Recipient::Elsewhere(stream) => return stream.write_all(text.as_bytes()),
+            Recipient::Here { file, synced, .. } => (file, synced),
+        };
+        let whole = file.stream_position()?;
+        if let Err(error) = file.write_all(text.as_bytes()) {
+            // Half a line is left where that fails, too, and is not read.
+            let _ = file.set_len(whole);
+            return Err(error);
+        }
+        if durably || synced.elapsed() > SYNC_EVERY {
+            file.sync_data()?;
+            *synced = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// The file that is still at its path, if there is one.
+    fn path(&self) -> Option<&Path> {
+        let Recipient::Here { file, path, .. } = self else { return None };
+        let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+        let there = std::fs::symlink_metadata(path).map(identity).ok()?;
+        file.metadata().is_ok_and(|metadata| identity(metadata) == there).then_some(path)
+    }
 }
 
 /// Notes of a run that has acknowledged nothing have no purpose, and would prevent the next run.
 impl Drop for Witness {
     fn drop(&mut self) {
         let notes = self.notes.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Notes::Here { file, path, .. } = notes
-            && file.metadata().is_ok_and(|metadata| metadata.len() == 0)
+        if let Some(path) = notes.to.path()
+            && path.metadata().is_ok_and(|metadata| metadata.len() == 0)
         {
             // It is left where it cannot be removed.
             let _ = std::fs::remove_file(path);
@@ -66,8 +130,8 @@ impl Witness {
                 return Err(Error::SamePlace { witness: path.to_owned(), directory: directory.to_owned() });
             }
         }
-        let notes = Mutex::new(Notes::Here { file, path: path.to_owned(), synced: Instant::now() });
-        Ok(Witness { place: path.display().to_string(), notes })
+        let to = Recipient::Here { file, path: path.to_owned(), synced: Instant::now() };
+        Ok(Witness { place: path.display().to_string(), notes: Mutex::new(Notes { to, broken: None }) })
     }
 
     /// `iolite durability witness` at `HOST:PORT`, to whom `token` is shown.
@@ -80,22 +144,8 @@ impl Witness {
             source,
             likely: ErrorCause::WitnessUnreachable,
         };
-        let connect = || {
-            let mut stream = TcpStream::connect(address)?;
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
-            writeln!(stream, "{HEADING} {token}")?;
-            let mut answer = String::new();
-            BufReader::new(stream.try_clone()?).read_line(&mut answer)?;
-            if answer.trim() == HEADING {
-                Ok(stream)
-            } else {
-                Err(io::Error::new(io::ErrorKind::PermissionDenied, "it does not accept the token"))
-            }
-        };
-        let stream = connect().map_err(unreachable)?;
-        Ok(Witness { place: address.to_owned(), notes: Mutex::new(Notes::Elsewhere(stream)) })
+        let to = Recipient::Elsewhere(introduced(address, token).map_err(unreachable)?);
+        Ok(Witness { place: address.to_owned(), notes: Mutex::new(Notes { to, broken: None }) })
     }
 
     /// Notes what the run is going to do. In a file, it is durable when this returns; to another host, it has been sent.
@@ -124,25 +174,91 @@ impl Witness {
         self.note("end\n", true)
     }
 
-    fn note(&self, text: &str, durably: bool) -> Result<()> {
-        // What a panicking thread has left is a file or connection as good as before.
+    /// What was noted in a file is durable when this returns.
+    ///
+    /// # Errors
+    /// [`Error::Witness`].
+    pub fn sync(&self) -> Result<()> {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = match &mut *notes {
-            Notes::Elsewhere(stream) => stream.write_all(text.as_bytes()),
-            Notes::Here { file, synced, .. } => file.write_all(text.as_bytes()).and_then(|()| {
-                if durably || synced.elapsed() > SYNC_EVERY {
-                    file.sync_data()?;
-                    *synced = Instant::now();
-                }
-                Ok(())
-            }),
+        let synced = match &mut notes.to {
+            Recipient::Here { file, .. } => file.sync_data(),
+            Recipient::Elsewhere(_) => Ok(()),
         };
-        written.map_err(|source| Error::Witness {
-            place: self.place.clone(),
-            source,
-            likely: ErrorCause::WitnessLost,
-        })
+        synced.map_err(|source| self.failed(&notes.to, source))
     }
+
+    /// Removes the notes of a run that has acknowledged nothing, where they are a file that this run has created.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn discard(&self) -> Result<()> {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.broken = Some(Broken::Ended);
+        let Some(path) = notes.to.path() else { return Ok(()) };
+        std::fs::remove_file(path).map_err(failed("remove", path))
+    }
+
+    fn note(&self, text: &str, durably: bool) -> Result<()> {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(broken) = notes.broken {
+            return Err(self.failed(&notes.to, broken.error()));
+        }
+        // Also where a thread panics meanwhile.
+        notes.broken = Some(Broken::Ended);
+        let written = notes.to.write(text, durably);
+        notes.broken = written.as_ref().err().map(Broken::of);
+        written.map_err(|source| self.failed(&notes.to, source))
+    }
+
+    fn failed(&self, to: &Recipient, source: io::Error) -> Error {
+        let likely = match to {
+            Recipient::Here { path, .. } => ErrorCause::of(&source, ErrorOrigin::Path(path)),
+            Recipient::Elsewhere(_) => None,
+        };
+        let likely = likely.unwrap_or(ErrorCause::WitnessLost);
+        Error::Witness { place: self.place.clone(), source, likely }
+    }
+}
+
+/// Connects to a witness that accepts the token.
+fn introduced(address: &str, token: &str) -> io::Result<TcpStream> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    // Notes that a network swallows would be taken for recorded until the buffers are full.
+    socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(PATIENCE))?;
+    // Whole: who reads part of it and closes the connection resets it.
+    stream.write_all(format!("{HEADING} {token}\n").as_bytes())?;
+    let denied = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    match answer(&stream)?.as_str() {
+        HEADING => Ok(stream),
+        REFUSED => denied("it does not accept the token"),
+        BUSY => denied("it records another run"),
+        "" => denied("it has closed the connection"),
+        _ => denied("something else than `iolite durability witness` responds there"),
+    }
+}
+
+/// The line that another host answers with; of what is longer, the beginning.
+fn answer(stream: &TcpStream) -> io::Result<String> {
+    let (deadline, mut line) = (Instant::now() + PATIENCE, Vec::new());
+    while line.len() < LONGEST && !line.contains(&b'\n') {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        let (mut byte, mut reader) = ([0], stream);
+        match reader.read(&mut byte) {
+            Ok(0) => break,
+            Ok(_) => line.extend(byte),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(String::from_utf8_lossy(&line).trim().to_owned())
 }
 
 /// What the witness knows.

@@ -89,7 +89,7 @@ fn killed(private: &mut Private, notes: &Path, commits: u64) -> Findings {
             std::thread::sleep(Duration::from_millis(5));
         }
         private.kill_and_restart();
-        running.join().unwrap().unwrap_err();
+        running.join().unwrap().unwrap().failure.unwrap();
     });
     let known = read_witness(notes).unwrap();
     assert!(known.writes() >= commits && !known.ended);
@@ -149,6 +149,7 @@ fn a_lost_row_is_missed_and_a_missing_table_is_an_error() {
     assert_eq!(
         run(&plan, Some(&|| open_database(&url, plan.run)), &witness, &limits, &mut |_| {})
             .unwrap()
+            .totals
             .acknowledged,
         60
     );

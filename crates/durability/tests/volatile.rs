@@ -44,9 +44,11 @@ fn survived(method: Method, syncs_kept: Option<u64>) -> Option<Findings> {
     let plan = plan(method, mounted.path());
     let witness = Witness::file(&notes, Some(mounted.path()), true).unwrap();
     let interrupted = AtomicBool::new(false);
-    let bytes = Bytes(u64::from(WORKERS) * WRITES * 4096);
+    // What is written over is laid out before.
+    let laid_out = if matches!(method, Method::Overwrite | Method::Dsync) { plan.slots } else { 0 };
+    let bytes = Bytes(u64::from(WORKERS) * (WRITES + laid_out) * 4096);
     let limits = Limits { duration: None, bytes, interrupted: &interrupted, watch: &|| None };
-    let totals = run(&plan, None, &witness, &limits, &mut |_| {}).unwrap();
+    let totals = run(&plan, None, &witness, &limits, &mut |_| {}).unwrap().totals;
     assert_eq!(totals.acknowledged, u64::from(WORKERS) * WRITES);
     session.umount_and_join().unwrap();
     disk.crash();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::Overwrite;
 use iolite_sys::file::{self, Access};
-use iolite_sys::{device, holders, pseudo, signature};
+use iolite_sys::{device, holders, overlay, pseudo, signature};
 
 use crate::blank;
 use crate::error::EngineError;
@@ -261,6 +261,11 @@ impl Admitted {
         {
             return guarded(format!("it belongs to a database server that runs, {server}; stop that first"));
         }
+        if number.is_none()
+            && let Some(reason) = used_by_another_name(path).map_err(failed)?
+        {
+            return guarded(reason);
+        }
         drop(looked);
         let claim = self.claim(path, access, number)?;
         if identity(&claim).map_err(failed)? != found {
@@ -361,6 +366,33 @@ impl Admitted {
         }
         Ok(())
     }
+}
+
+/// Who uses a file by the name that it has on the other side of an overlay, with its remedy.
+fn used_by_another_name(path: &Path) -> io::Result<Option<String>> {
+    for other in overlay::other_names(path) {
+        // Also where it has another one there, like a file of an overlay whose lower directory has it.
+        let Ok(file) = device::open_existing(&other, Access::default(), false) else { continue };
+        let named = other.display();
+        let reasons = device::file_in_use(&file.file)?;
+        let locked = holders::locked_by(&file.file).or_else(|| {
+            matches!(file.file.try_lock(), Err(std::fs::TryLockError::WouldBlock))
+                .then(|| "another program".into())
+        });
+        let reason = if !reasons.is_empty() {
+            format!("it is in use as {named} ({}); free it first", reasons.join("; "))
+        } else if let Some(holder) = holders::opened_by(&file.file) {
+            format!("{holder} has it open as {named}; end that first")
+        } else if let Some(holder) = locked {
+            format!("{holder} has locked it as {named}; end that first")
+        } else if let Some(server) = holders::server_above(&other) {
+            format!("it belongs to a database server that runs, {server}, as {named}; stop that first")
+        } else {
+            continue;
+        };
+        return Ok(Some(reason));
+    }
+    Ok(None)
 }
 
 /// A path without links in its directory, whether something is there or not.

@@ -3,12 +3,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use iolite_db::DatabaseUrl;
 use iolite_durability::check::{check, check_database, remove};
-use iolite_durability::{Acknowledged, Commits, Identity, Limits, Witness, open_database};
+use iolite_durability::{Acknowledged, Commits, Identity, Limits, Progress, Witness, open_database};
 use iolite_model::acknowledged::{Plan, RunKey};
 use iolite_model::{Bytes, Concluded, Filesystem, Storage};
 use iolite_oltp::ran::GtmCommits;
@@ -71,6 +71,20 @@ pub struct AcknowledgedRun {
     pub held: Option<DatabaseWrites>,
     /// Ends it: that is no failure.
     pub interrupted: Arc<AtomicBool>,
+    /// What came of it, once it has begun.
+    pub outcome: Option<Witnessed>,
+}
+
+/// What is to be checked of a run of acknowledged writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Witnessed {
+    /// The notes have acknowledged writes.
+    Notes,
+    /// Nothing was acknowledged; what could not be removed of what the run has created.
+    Nothing {
+        /// `None` where all is removed.
+        left: Option<String>,
+    },
 }
 
 impl Environment<SingleStep<()>> for AcknowledgedRun {
@@ -80,12 +94,29 @@ impl Environment<SingleStep<()>> for AcknowledgedRun {
         let Self { duration, bytes, ref interrupted, .. } = *self;
         let limits = Limits { duration, bytes, interrupted, watch: &watch };
         let events = session.events();
-        let mut progress = |count: u64| events.message(&format!("{count} acknowledged"));
+        let mut progress = |now: Progress| {
+            let waits =
+                if now.overdue { "; a write does not return: Ctrl-C again ends the program" } else { "" };
+            events.message(&format!("{} acknowledged{waits}", now.acknowledged));
+        };
         let open = self.url.as_ref().map(|url| opener(url, self.plan.run)).transpose()?;
-        let totals =
+        let outcome =
             iolite_durability::run(&self.plan, open.as_deref(), &self.witness, &limits, &mut progress)?;
-        session.conclude(Concluded::of(&totals));
-        Ok(())
+        let acknowledged = outcome.totals.acknowledged;
+        session.conclude(Concluded::of(&outcome.totals));
+        self.outcome = Some(match acknowledged {
+            0 => Witnessed::Nothing { left: outcome.left },
+            _ => Witnessed::Notes,
+        });
+        match outcome.failure {
+            Some(error) => Err(error.into()),
+            None if acknowledged == 0 && !interrupted.load(Ordering::Relaxed) => {
+                let limit = outcome.totals.limit.unwrap_or_else(|| "the time is over".to_owned());
+                let reason = format!("no write was acknowledged before the run ended ({limit}): run longer");
+                Err(Error::Procedure { reason })
+            }
+            None => Ok(()),
+        }
     }
 }
 

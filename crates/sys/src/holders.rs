@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// `LOOP_GET_STATUS64` of linux/loop.h.
 const LOOP_GET_STATUS64: u64 = 0x4C05;
@@ -111,8 +111,17 @@ pub fn opened_by(file: &File) -> Option<String> {
         return None;
     }
     // Other refusals: a file of another user, a file system without leases.
-    let written = io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
+    let refusal = io::Error::last_os_error().raw_os_error();
+    let kind = rustix::fs::fstatfs(file).map_or(0, |found| found.f_type as u64);
+    let written = refusal == Some(libc::EAGAIN) && !refuses_for_want_of_a_server(kind);
     open_elsewhere(file, true).or_else(|| (written && !is_written_here(file)).then(unseen))
+}
+
+/// Whether a file system, by its number in statfs(2), also refuses leases with EAGAIN where nobody writes: NFS without a delegation of
+/// its server, SMB without an oplock.
+fn refuses_for_want_of_a_server(kind: u64) -> bool {
+    // NFS_SUPER_MAGIC and SMB_SUPER_MAGIC of linux/magic.h; CIFS_SUPER_MAGIC and SMB2_SUPER_MAGIC likewise. A magic is 32 bits.
+    [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42].contains(&(kind & 0xFFFF_FFFF))
 }
 
 /// Which other process has one of these block devices open for writing, or the file (by device and inode) that they rest on; `None`
@@ -128,7 +137,40 @@ pub fn devices_opened_by(numbers: &[(u32, u32)], beneath: Option<(u64, u64)>) ->
 /// that nobody may have this one open just now.
 pub fn server_above(path: &Path) -> Option<String> {
     let path = fs::canonicalize(path).ok()?;
-    path.ancestors().skip(1).find_map(|directory| postgres_in(directory).or_else(|| innodb_in(directory)))
+    let above = path
+        .ancestors()
+        .skip(1)
+        .find_map(|directory| postgres_in(directory).or_else(|| innodb_in(directory)));
+    above.or_else(|| postgres_with(&path))
+}
+
+/// The server of PostgreSQL whose tablespace, or whose log outside of its data directory, a file is in.
+fn postgres_with(path: &Path) -> Option<String> {
+    let directories = path.ancestors().skip(1);
+    let above: Vec<Backing> =
+        directories.filter_map(|at| Some(backing_of(&fs::metadata(at).ok()?))).collect();
+    let is_it = |process: &u32| {
+        let name = fs::read_to_string(format!("/proc/{process}/comm"));
+        name.is_ok_and(|name| name.trim() == "postgres")
+            && places_of_postgres(*process).any(|place| above.contains(&place))
+    };
+    others().find(is_it).map(named)
+}
+
+/// The directories that links in a server's data directory lead to. Each of its processes works there.
+fn places_of_postgres(process: u32) -> impl Iterator<Item = Backing> {
+    let data = PathBuf::from(format!("/proc/{process}/cwd"));
+    let spaces = fs::read_dir(data.join("pg_tblspc")).into_iter().flatten().flatten();
+    let links: Vec<PathBuf> = spaces.map(|space| space.path()).chain([data.join("pg_wal")]).collect();
+    links.into_iter().filter_map(move |link| {
+        let target = fs::read_link(&link).ok()?;
+        // Of a container, as seen in it.
+        let place = match target.strip_prefix("/") {
+            Ok(inside) => PathBuf::from(format!("/proc/{process}/root")).join(inside),
+            Err(_) => link.parent()?.join(target),
+        };
+        Some(backing_of(&fs::metadata(place).ok()?))
+    })
 }
 
 /// The process that PostgreSQL's own file names, which works in that directory, or another server that does: in a container processes
@@ -303,6 +345,39 @@ mod tests {
             let expected = is_there.then(|| format!("postgres (process {})", child.id()));
             assert_eq!(found, expected);
         }
+    }
+
+    #[test]
+    fn tablespaces_and_the_log_of_a_server_are_its_files_wherever_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for directory in ["data/pg_tblspc", "space/PG_15_1/5", "log", "other"] {
+            fs::create_dir_all(at(directory)).unwrap();
+        }
+        for (target, link) in [("space", "data/pg_tblspc/16384"), ("log", "data/pg_wal")] {
+            std::os::unix::fs::symlink(at(target), at(link)).unwrap();
+        }
+        let files = ["space/PG_15_1/5/1259", "log/000000010000000000000001", "other/file"].map(at);
+        files.iter().for_each(|file| fs::write(file, "x").unwrap());
+        let program = at("postgres");
+        std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+        let mut child =
+            std::process::Command::new(&program).arg("60").current_dir(at("data")).spawn().unwrap();
+        let found = files.clone().map(|file| server_above(&file));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let server = Some(format!("postgres (process {})", child.id()));
+        assert_eq!(found, [server.clone(), server, None]);
+        assert_eq!(files.map(|file| server_above(&file)), [None, None, None], "it has ended");
+    }
+
+    #[test]
+    fn a_lease_that_a_server_elsewhere_does_not_grant_is_no_writer() {
+        assert!(refuses_for_want_of_a_server(0x6969) && refuses_for_want_of_a_server(0xFE53_4D42));
+        // A signed magic is extended.
+        assert!(refuses_for_want_of_a_server(0xFFFF_FFFF_FF53_4D42));
+        // ext4, tmpfs.
+        assert!(!refuses_for_want_of_a_server(0xEF53) && !refuses_for_want_of_a_server(0x0102_1994));
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod locked;
 pub mod mapping;
 pub mod memory;
 pub mod nvme;
+pub mod overlay;
 pub mod page_cache;
 pub mod placement;
 pub mod priority;

@@ -234,6 +234,38 @@ fn a_file_that_is_written_through_an_overlay_stays_as_it_is() {
     let Some(holder) = Holder::doing("file = open(sys.argv[1], 'r+b')", &merged) else { return };
     refused(&place, &merged, &upper, &format!("(process {})", holder.0.id()));
     refused(&place, &upper, &upper, "has it open");
+    drop(holder);
+    // The reverse, and locks, which a program may have without writing just now.
+    let open = "file = open(sys.argv[1], 'r+b')";
+    let lock = "file = open(sys.argv[1], 'rb'); fcntl.flock(file, fcntl.LOCK_EX)";
+    for (script, held, target, why) in [
+        (open, &upper, &merged, "has it open"),
+        (lock, &upper, &merged, "has locked it"),
+        (lock, &merged, &upper, "has locked it"),
+    ] {
+        let Some(_holder) = Holder::doing(script, held) else { return };
+        refused(&place, target, &upper, why);
+    }
+}
+
+/// A server opens the files of a tablespace only when it needs them, and they are not beneath its data directory.
+#[test]
+fn a_file_of_a_tablespace_stays_as_it_is_although_nobody_has_it_open() {
+    let place = TestDirectory::new();
+    let at = |name: &str| place.root.path().join(name);
+    for directory in ["pgdata/pg_tblspc", "space/PG_15_1", "log"] {
+        fs::create_dir_all(at(directory)).unwrap();
+    }
+    std::os::unix::fs::symlink(at("space"), at("pgdata/pg_tblspc/16384")).unwrap();
+    std::os::unix::fs::symlink(at("log"), at("pgdata/pg_wal")).unwrap();
+    // A program of that name, which works where a server does.
+    std::os::unix::fs::symlink("/bin/sleep", at("postgres")).unwrap();
+    let child = Command::new(at("postgres")).arg("600").current_dir(at("pgdata")).spawn().unwrap();
+    let holder = Holder(child);
+    for name in ["space/PG_15_1/1259", "log/000000010000000000000001"] {
+        let path = precious(&place, name);
+        refused(&place, &path, &path, &format!("runs, postgres (process {})", holder.0.id()));
+    }
 }
 
 /// A file in memory has no path, but for that of the descriptor of the process that has it.

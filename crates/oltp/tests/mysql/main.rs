@@ -424,7 +424,7 @@ fn a_private_server_is_started_once_and_stopped_cleanly() {
     );
     produced(ErrorCause::PrivateRunning, again);
     server.database().setup(Bytes(1 << 20), &mut go).unwrap();
-    let settings = "SELECT @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite, @@innodb_flush_method, @@log_bin, \
+    let settings = "SELECT @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite IN ('1', 'ON'), @@innodb_flush_method, @@log_bin, \
      @@skip_networking";
     assert_eq!(server.ask(settings), "1\t1\tO_DIRECT\t0\t1");
     server::stop(path).unwrap();

@@ -35,8 +35,8 @@ pub(super) fn writing(context: &Context, conn: &mut Conn, global: u32) -> Result
 }
 
 fn take(context: &Context, conn: &mut Conn, key: &str, what: impl Fn() -> String) -> Result<()> {
-    // A lock's name has 64 characters at most, and is the whole server's.
-    let sql = "SELECT GET_LOCK(CONCAT('iolite.', MD5(CONCAT(DATABASE(), '.', ?))), ?)";
+    // A lock's name has 64 characters at most, and is the whole server's. MySQL 9.6 has no MD5() and SHA1() any more.
+    let sql = "SELECT GET_LOCK(CONCAT('iolite.', SHA2(CONCAT(DATABASE(), '.', ?), 224)), ?)";
     let taken: Option<Option<u8>> =
         conn.exec_row(sql, (key, PATIENCE)).map_err(|e| context.target.refusal("lock", e))?;
     match taken.flatten() {
