@@ -64,7 +64,7 @@ pub fn space(plan: &Plan, written: Bytes) -> Bytes {
 }
 
 /// Bytes that are written before the first write of a run: the blocks that it overwrites.
-pub fn laid_out(plan: &Plan) -> Bytes {
+pub(crate) fn laid_out(plan: &Plan) -> Bytes {
     match plan.method {
         Method::Overwrite | Method::Dsync => places(plan),
         Method::Append | Method::Commit | Method::Rename => Bytes(0),

@@ -402,7 +402,7 @@ fn parse_number(text: &str) -> Option<Number> {
 }
 
 /// A path of /proc, where spaces and their like are octal numbers after a backslash.
-fn unescaped(text: &[u8]) -> PathBuf {
+pub(crate) fn unescaped(text: &[u8]) -> PathBuf {
     let mut path = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((&byte, tail)) = rest.split_first() {

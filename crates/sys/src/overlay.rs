@@ -1,9 +1,9 @@
 //! Files under other names: in an overlay, and in the directory that it writes to.
 
-use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+
+use crate::device::unescaped;
 
 /// The other paths of a file's data that overlays of this mount namespace make: the file in the upper directory of one seen through the
 /// overlay, and the reverse. The kernel has them as different files, with locks of their own.
@@ -44,25 +44,6 @@ fn of_line(line: &[u8]) -> Option<Overlay> {
     let upper = options.find_map(|option| option.strip_prefix(b"upperdir="))?;
     let [merged, upper] = [*words.get(4)?, upper].map(unescaped);
     upper.is_absolute().then_some(Overlay { merged, upper })
-}
-
-/// A path in which blanks and backslashes are octal numbers.
-fn unescaped(text: &[u8]) -> PathBuf {
-    let (mut bytes, mut rest) = (Vec::new(), text);
-    while let Some((&first, after)) = rest.split_first() {
-        let digits = after.get(..3).filter(|digits| first == b'\\' && digits.iter().all(u8::is_ascii_digit));
-        match digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[3..];
-            }
-            None => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    OsString::from_vec(bytes).into()
 }
 
 #[cfg(test)]
