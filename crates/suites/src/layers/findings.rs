@@ -1,8 +1,8 @@
 //! The tables of a comparison of layers, and where the time goes.
 
 use iolite_model::{
-    Bandwidth, CacheStamp, Nanos, OpKind, Quantile, ResultTable, TableCell, TableColumn, TableRow, TableUnit,
-    Usage,
+    Bandwidth, CacheStamp, GeneratorUse, Nanos, OpKind, Quantile, ResultTable, TableCell, TableColumn,
+    TableRow, TableUnit, Usage,
 };
 use iolite_results::Run;
 use iolite_stats::{Direction, Estimate, PhaseResult};
@@ -19,13 +19,16 @@ struct Cost {
     rate: Estimate,
     /// CPU time of this program for each operation, in nanoseconds.
     cpu: Option<Estimate>,
+    /// CPU time of all other programs and of the kernel's threads for each operation, in nanoseconds.
+    other_cpu: Option<Estimate>,
     /// Bytes that the device read or wrote for each operation, by anybody.
     device: Option<Estimate>,
     stamp: CacheStamp,
 }
 
 const LEGEND: &str = "mean and p99: response time; ±: 95 % interval, between the windows; CPU: of this program, for each \
-                      operation (a server's own is not included); device: bytes that the devices transferred, for each operation; \
+                      operation; other CPU: of all other programs on this host, such as the server of a database, and of the kernel's \
+                      threads, for each operation; device: bytes that the devices transferred, for each operation; \
                       a commit of the file system is a write of 8 KiB and an fdatasync, that of a database a transaction of one set, whose p99 is of \
                       the commit alone";
 
@@ -61,12 +64,19 @@ fn cost(layers: &Layers, run: &Run, path: Path, shape: Shape) -> Option<Cost> {
         let amount = if scan { window.totals.bytes(kind) } else { window.totals.operations(kind) };
         Some((window.totals.measured as f64 / 1e9, amount as f64))
     });
-    let cpu = of_windows(Direction::LowerIsBetter, &|window| {
-        let usage = run.of_phase::<Usage>(window.info.index)?;
-        Some((window.totals.operations(kind) as f64, (usage.user.0 + usage.system.0) as f64))
+    let of_cpu = |used: &dyn Fn(u32) -> Option<Nanos>| {
+        // Figures of a layer are of the same windows.
+        let all = windows.iter().all(|window| used(window.info.index).is_some());
+        let each = |window: &PhaseResult| {
+            Some((window.totals.operations(kind) as f64, used(window.info.index)?.0 as f64))
+        };
+        of_windows(Direction::LowerIsBetter, &each).filter(|_| all)
+    };
+    let cpu = of_cpu(&|phase| {
+        let usage = run.of_phase::<Usage>(phase)?;
+        Some(Nanos(usage.user.0.saturating_add(usage.system.0)))
     });
-    // Figures of a layer are of the same windows.
-    let cpu = cpu.filter(|_| windows.iter().all(|window| run.of_phase::<Usage>(window.info.index).is_some()));
+    let other_cpu = of_cpu(&|phase| run.of_phase::<GeneratorUse>(phase)?.others);
     let device = of_windows(Direction::LowerIsBetter, &|window| {
         let cache = &window.end.cache;
         let bytes = if shape == Shape::Commit { cache.device_written } else { cache.device_read };
@@ -79,6 +89,7 @@ fn cost(layers: &Layers, run: &Run, path: Path, shape: Shape) -> Option<Cost> {
         p99: merged.quantile(kind, Quantile(0.99)),
         rate: rate?,
         cpu,
+        other_cpu,
         device,
         stamp: merged.end.cache.stamp(),
     })
@@ -110,17 +121,20 @@ fn table(layers: &Layers, shape: Shape, knee: u32, costs: &[Cost]) -> ResultTabl
             _ => column("IOPS", TableUnit::PerSecond),
         },
         column("CPU", TableUnit::Nanoseconds),
+        column("other CPU", TableUnit::Nanoseconds),
         column("device", TableUnit::Bytes),
     ];
     columns.extend(reads.then(|| column("cache", TableUnit::Text)));
     let estimate = |of: &Estimate| TableCell::Estimate { value: of.value, low: of.low, high: of.high };
+    let known = |of: &Option<Estimate>| of.as_ref().map_or(TableCell::Missing, estimate);
     let row = |cost: &Cost| {
         let mut cells = vec![
             estimate(&cost.mean),
             TableCell::of(cost.p99.map(|p99| p99.value)),
             estimate(&cost.rate),
-            cost.cpu.as_ref().map_or(TableCell::Missing, estimate),
-            cost.device.as_ref().map_or(TableCell::Missing, estimate),
+            known(&cost.cpu),
+            known(&cost.other_cpu),
+            known(&cost.device),
         ];
         cells.extend(reads.then(|| TableCell::Text(cost.stamp.to_string())));
         TableRow { label: tasks::path_name(&layers.options, cost.path), cells }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use iolite_model::{
-    Access, Bytes, Cache, Concluded, Ending, Nanos, OpKind, Outstanding, PhaseEnd, PhaseInfo, ResultTable,
-    RunInfo, TableCell, Target, Task, TimedBy, Usage,
+    Access, Bytes, Cache, Concluded, Ending, GeneratorUse, Nanos, OpKind, Outstanding, PhaseEnd, PhaseInfo,
+    ResultTable, RunInfo, TableCell, Target, Task, TimedBy, Usage,
 };
 use iolite_results::Run;
 use iolite_stats::{Collector, Completion, PhaseResult, Timetable, recorder};
@@ -20,6 +20,9 @@ const DATABASE: u64 = 40_000;
 const SET: u64 = 30_000;
 /// CPU time of an operation in nanoseconds.
 const CPU: u64 = 2000;
+
+/// The same of other programs.
+const OTHER_CPU: u64 = 5000;
 /// Reads that the device does at once.
 const PARALLEL: u32 = 4;
 
@@ -129,6 +132,9 @@ fn compared(options: LayersOptions) -> (Run, Vec<ResultTable>, usize) {
                 let user = Nanos(operations * (CPU + u64::from(index % 3) * 10));
                 let usage = Usage { user, ..Usage::default() };
                 run.conclusions.push(Concluded { phase: Some(index), ..Concluded::of(&usage) });
+                let others = Some(Nanos(operations * OTHER_CPU));
+                let used = GeneratorUse { others, ..GeneratorUse::default() };
+                run.conclusions.push(Concluded { phase: Some(index), ..Concluded::of(&used) });
                 run.phases.push(phase);
             }
             Step::Prepare(_) => prepared += 1,
@@ -182,11 +188,12 @@ fn each_layer_costs_what_it_adds_and_the_sentences_say_so() {
         );
         high - low
     };
-    near(&tables[2].rows[0].cells[4], 16_384.0);
+    near(&tables[2].rows[0].cells[5], 16_384.0);
     // CPU time and bytes have intervals, too.
-    one.rows.iter().for_each(|row| assert!(near(&row.cells[4], 8192.0) >= 0.0, "{row:?}"));
+    one.rows.iter().for_each(|row| assert!(near(&row.cells[5], 8192.0) >= 0.0, "{row:?}"));
     let widths = one.rows.iter().map(|row| near(&row.cells[3], CPU as f64));
     assert!(widths.fold(0.0, f64::max) > 0.0, "{one:#?}");
+    one.rows.iter().for_each(|row| assert!(near(&row.cells[4], OTHER_CPU as f64) >= 0.0, "{row:?}"));
 }
 
 #[test]
