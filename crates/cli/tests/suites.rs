@@ -88,7 +88,7 @@ fn sizes_beyond_the_space_are_refused_before_anything_is_written() {
     assert_eq!(entries(&data), Vec::<String>::new());
     let output = suite(&place, &["classic", "iozone", data.to_str().unwrap(), "--size", "8KiB"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("specify at least"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("IOzone, which needs two blocks"), "{}", stderr(&output));
 }
 
 /// A loop device over memory, small enough to be written in no time.

@@ -22,6 +22,15 @@ pub enum ClassicTest {
 impl ClassicTest {
     /// All of them.
     pub const ALL: [ClassicTest; 3] = [ClassicTest::Dd, ClassicTest::Bonnie, ClassicTest::Iozone];
+
+    /// The original program.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ClassicTest::Dd => "dd",
+            ClassicTest::Bonnie => "Bonnie++",
+            ClassicTest::Iozone => "IOzone",
+        }
+    }
 }
 
 /// What is asked for.
@@ -54,12 +63,16 @@ pub enum ClassicError {
     Block(Bytes),
     /// Too little for the files.
     #[error(
-        "--size {size} is too small for {parts} files with several blocks of {block}: specify at least {min}"
+        "{size} is too small for {}, which needs two blocks of {block} in each of its files ({parts}): specify a --size of at least \
+         {min}, or a smaller --block",
+        test.name()
     )]
     Size {
-        /// What was asked for.
+        /// The test.
+        test: ClassicTest,
+        /// Its data.
         size: Bytes,
-        /// Files of a test.
+        /// Its files.
         parts: u64,
         /// Bytes of each operation.
         block: Bytes,
@@ -77,13 +90,16 @@ pub(super) fn terms(request: &ClassicRequest, memory: Bytes) -> Result<ClassicTe
     if block.0 == 0 || block > FileTask::LARGEST_OPERATION {
         return Err(ClassicError::Block(block));
     }
-    let parts = u64::from(processes.max(concurrency));
-    let min = Bytes(block.0.saturating_mul(parts).saturating_mul(2));
-    if let Some(size) = size.filter(|size| *size < min) {
-        return Err(ClassicError::Size { size, parts, block, min });
-    }
     let halves = |count: u64| size.unwrap_or(Bytes(memory.0.saturating_mul(count) / 2));
     let asked = |test| request.tests.contains(&test);
+    let parts = [
+        (ClassicTest::Dd, halves(4), 1),
+        (ClassicTest::Bonnie, halves(3), concurrency),
+        (ClassicTest::Iozone, halves(3), processes),
+    ];
+    for (test, size, parts) in parts.into_iter().filter(|(test, ..)| asked(*test)) {
+        enough(test, size, parts.into(), block)?;
+    }
     let whole = |size: Bytes| size.round_down(block.0);
     Ok(ClassicTerms {
         dd: asked(ClassicTest::Dd).then(|| DdTerms {
@@ -108,6 +124,12 @@ pub(super) fn terms(request: &ClassicRequest, memory: Bytes) -> Result<ClassicTe
         }),
         keep_cache,
     })
+}
+
+/// Checks that each file of a test has at least two blocks.
+fn enough(test: ClassicTest, size: Bytes, parts: u64, block: Bytes) -> Result<(), ClassicError> {
+    let min = Bytes(block.0.saturating_mul(parts).saturating_mul(2));
+    if size < min { Err(ClassicError::Size { test, size, parts, block, min }) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -140,7 +162,16 @@ mod tests {
     fn what_makes_no_sense_is_refused() {
         assert_eq!(terms(&request(None), Bytes(0)), Err(ClassicError::Memory));
         let small = terms(&request(Some(Bytes(8192))), Bytes(0)).unwrap_err().to_string();
-        assert!(small.contains("specify at least 96 KiB"), "{small}");
+        // The first test for which it is too small.
+        assert!(small.contains("dd,") && small.contains("at least 16 KiB"), "{small}");
+        let iozone = ClassicRequest { tests: vec![ClassicTest::Iozone], ..request(Some(Bytes(8192))) };
+        let small = terms(&iozone, Bytes(0)).unwrap_err().to_string();
+        assert!(
+            small.contains("IOzone,") && small.contains("files (6)") && small.contains("96 KiB"),
+            "{small}"
+        );
+        let large = ClassicRequest { block: Bytes::GIB, ..request(None) };
+        assert!(terms(&large, Bytes::GIB).is_err());
         let block = ClassicRequest { block: Bytes(0), ..request(None) };
         assert_eq!(terms(&block, Bytes::GIB), Err(ClassicError::Block(Bytes(0))));
     }
