@@ -273,7 +273,7 @@ fn test(
 struct CsvFile {
     path: PathBuf,
     file: File,
-    is_empty: bool,
+    written: u64,
 }
 
 impl CsvFile {
@@ -285,19 +285,25 @@ impl CsvFile {
             };
             UsageError::new(format!("cannot create {}: {error}{advice}", path.display()))
         })?;
-        Ok(CsvFile { path: path.to_owned(), file, is_empty: true })
+        Ok(CsvFile { path: path.to_owned(), file, written: 0 })
     }
 
+    /// Adds the results of a run; what cannot be written as a whole is left out.
     fn write(&mut self, text: &str) -> anyhow::Result<()> {
-        self.is_empty = false;
-        let context = || format!("cannot write {}: check the free space", self.path.display());
-        self.file.write_all(text.as_bytes()).with_context(context)
+        if let Err(error) = self.file.write_all(text.as_bytes()) {
+            // The error of the write is reported, also where this fails.
+            let _ = self.file.set_len(self.written);
+            let context = format!("cannot write {}: check the free space", self.path.display());
+            return Err(error).context(context);
+        }
+        self.written += text.len() as u64;
+        Ok(())
     }
 }
 
 impl Drop for CsvFile {
     fn drop(&mut self) {
-        if self.is_empty {
+        if self.written == 0 {
             // It is left where it cannot be removed.
             let _ = std::fs::remove_file(&self.path);
         }
