@@ -12,7 +12,10 @@ use iolite_model::acknowledged::{Findings, Method, Plan};
 use iolite_model::{Bytes, Concluded, Ending, Nanos, Storage, WritePlan};
 use iolite_oltp::ran::{self, Settings};
 use iolite_results::{Run, RunRequest};
-use iolite_session::{AcknowledgedRun, DatabaseStorage, DatabaseWrites, Witnessed, WitnessedRun, describe};
+use iolite_session::{
+    AcknowledgedRun, DatabaseStorage, DatabaseWrites, Error as SessionError, Witnessed, WitnessedRun,
+    describe, witness_file,
+};
 use iolite_suites::{DurabilityCheck, SingleStep};
 
 use crate::conduct::{conduct, printed};
@@ -163,7 +166,16 @@ pub(crate) fn run(args: DurabilityArgs) -> anyhow::Result<Exit> {
 
 fn refused(error: Error) -> anyhow::Error {
     match error {
-        Error::Asked(_) | Error::SamePlace { .. } | Error::Foreign { .. } => UsageError::new(error).into(),
+        Error::Asked(_) | Error::SamePlace { .. } | Error::InMemory { .. } | Error::Foreign { .. } => {
+            UsageError::new(error).into()
+        }
+        other => other.into(),
+    }
+}
+
+fn of_session(error: SessionError) -> anyhow::Error {
+    match error {
+        SessionError::Durability(error) => refused(error),
         other => other.into(),
     }
 }
@@ -191,13 +203,10 @@ fn acknowledge(args: RunArgs) -> anyhow::Result<Exit> {
     let (storage, held) = held(&args, &plan, url.as_ref())?;
     let tested = tested(&directory, url.as_ref());
     let witness = match args.witness.strip_prefix("tcp://") {
-        Some(address) => Witness::host(address, &args.token),
-        None => Witness::file(Path::new(&args.witness), tested, args.same_file_system),
+        Some(address) => Witness::host(address, &args.token).map_err(refused)?,
+        None => witness_file(Path::new(&args.witness), tested.filter(|_| !args.same_file_system))
+            .map_err(of_session)?,
     };
-    let witness = witness.map_err(refused)?;
-    if let (Some(tested), false) = (tested, args.same_file_system) {
-        outlives(&args.witness, tested)?;
-    }
     let output = &args.output;
     let length = args.duration.unwrap_or_default();
     let mut session = setup::begin(storage, None, output, length, &control)?;
@@ -281,43 +290,6 @@ fn held(
     }
     let held = DatabaseWrites::begin(&storage, &instance, limits);
     Ok((storage.storage, Some(held)))
-}
-
-/// Checks that a witness file outlives a power failure of the storage under test: subvolumes and overlays have numbers of their own,
-/// although they are on the same devices.
-///
-/// # Errors
-/// It does not.
-fn outlives(witness: &str, tested: &Path) -> anyhow::Result<()> {
-    if witness.starts_with("tcp://") {
-        return Ok(());
-    }
-    let parent = Path::new(witness).parent().filter(|parent| *parent != Path::new(""));
-    // What is not there is reported by who creates the file.
-    let Ok(place) = iolite_observe::storage(parent.unwrap_or(Path::new("."))) else { return Ok(()) };
-    if let Some(medium) = iolite_observe::volatile(&place) {
-        refuse!(
-            "the witness {witness} is in memory ({medium}) and would be lost with the power: specify a file on a disk or a host \
-             (tcp://HOST:PORT), or allow it with --same-file-system to test only the end of a process"
-        );
-    }
-    let own = iolite_observe::storage(tested)?;
-    if mounted(&own).iter().any(|device| mounted(&place).contains(device)) {
-        let (witness, directory) = (witness.into(), tested.to_owned());
-        return Err(refused(Error::SamePlace { witness, directory }));
-    }
-    Ok(())
-}
-
-/// Names of the devices that a file system is on, without those that these rest on.
-fn mounted(storage: &Storage) -> Vec<&str> {
-    let beneath = |name: &String| storage.devices.iter().any(|device| device.rests_on.contains(name));
-    storage
-        .devices
-        .iter()
-        .filter(|device| !beneath(&device.name))
-        .map(|device| device.name.as_str())
-        .collect()
 }
 
 /// The directory that a witness must not share a file system with.

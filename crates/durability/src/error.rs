@@ -50,6 +50,17 @@ pub enum Error {
         /// The directory under test.
         directory: PathBuf,
     },
+    /// The witness's file is in memory.
+    #[error(
+        "the witness {witness} is in memory ({medium}) and would be lost with the power: specify a file on a disk or a host \
+         (tcp://HOST:PORT), or allow it with --same-file-system to test only the end of a process"
+    )]
+    InMemory {
+        /// The file.
+        witness: PathBuf,
+        /// What it is in.
+        medium: String,
+    },
     /// The file is no witness's.
     #[error(
         "{path} is not a witness file of this version: {why}; specify the file written by `durability run` or `witness`"

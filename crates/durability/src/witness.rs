@@ -115,14 +115,14 @@ impl Drop for Witness {
 }
 
 impl Witness {
-    /// A new file. `directory` is what is tested; both on one file system is refused unless `same_place` allows it.
+    /// A new file, which must not be on the file system of `directory`.
     ///
     /// # Errors
     /// [`Error::SamePlace`], [`Error::Io`] for a file that is there already.
-    pub fn file(path: &Path, directory: Option<&Path>, same_place: bool) -> Result<Witness> {
+    pub fn file(path: &Path, directory: Option<&Path>) -> Result<Witness> {
         let create = File::options().write(true).create_new(true).open(path);
         let file = create.map_err(failed("create", path))?;
-        if let (Some(directory), false) = (directory, same_place) {
+        if let Some(directory) = directory {
             let device =
                 |metadata: io::Result<std::fs::Metadata>| metadata.map(|metadata| metadata.dev()).ok();
             if device(file.metadata()) == device(std::fs::metadata(directory)) {
@@ -356,7 +356,7 @@ mod tests {
     fn notes_are_read_up_to_where_they_were_cut_off() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notes");
-        let witness = Witness::file(&path, None, false).unwrap();
+        let witness = Witness::file(&path, None).unwrap();
         witness.plan(&plan()).unwrap();
         for (worker, number) in [(0, 1), (1, 1), (0, 2)] {
             witness.acknowledged(Identity { worker, number }).unwrap();
@@ -379,10 +379,10 @@ mod tests {
     fn a_witness_on_the_storage_under_test_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notes");
-        let error = Witness::file(&path, Some(directory.path()), false).unwrap_err();
+        let error = Witness::file(&path, Some(directory.path())).unwrap_err();
         assert!(matches!(error, Error::SamePlace { .. }) && !path.exists(), "{error}");
-        let unused = Witness::file(&path, Some(directory.path()), true).unwrap();
-        let error = Witness::file(&path, None, false).unwrap_err().to_string();
+        let unused = Witness::file(&path, None).unwrap();
+        let error = Witness::file(&path, None).unwrap_err().to_string();
         assert!(error.contains("choose another name"), "{error}");
         drop(unused);
         assert!(!path.exists(), "what holds nothing is removed");

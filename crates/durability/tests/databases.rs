@@ -72,7 +72,7 @@ fn killed(private: &mut Private, notes: &Path, commits: u64) -> Findings {
         slots: 1,
         place: url.to_string(),
     };
-    let witness = Witness::file(notes, None, false).unwrap();
+    let witness = Witness::file(notes, None).unwrap();
     let interrupted = AtomicBool::new(false);
     let limits = Limits {
         duration: Some(Duration::from_secs(120)),
@@ -142,7 +142,7 @@ fn a_lost_row_is_missed_and_a_missing_table_is_an_error() {
         place,
     };
     let notes = directory.path().join("notes");
-    let witness = Witness::file(&notes, None, false).unwrap();
+    let witness = Witness::file(&notes, None).unwrap();
     let interrupted = AtomicBool::new(false);
     let limits =
         Limits { duration: None, bytes: Bytes(2 * 30 * 4096), interrupted: &interrupted, watch: &|| None };

@@ -196,6 +196,13 @@ impl Storage {
         self.devices.iter().filter(|device| device.rests_on.is_empty())
     }
 
+    /// The devices that no others rest on: what the file system is on, or the device itself.
+    pub fn tops(&self) -> impl Iterator<Item = &Device> {
+        let is_beneath =
+            |device: &Device| self.devices.iter().any(|above| above.rests_on.contains(&device.name));
+        self.devices.iter().filter(move |device| !is_beneath(device))
+    }
+
     /// Whether each leaf has a volatile write cache, which a sync of a file must have it flush.
     pub fn flushes_are_needed(&self) -> bool {
         !self.devices.is_empty()

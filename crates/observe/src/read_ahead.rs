@@ -151,14 +151,12 @@ impl Drop for ReadAhead {
 
 /// The device whose setting the storage goes by.
 fn governing(storage: &Storage) -> Result<&Device, ReadAheadError> {
-    let devices = &storage.devices;
-    let beneath = |device: &&Device| devices.iter().any(|above| above.rests_on.contains(&device.name));
-    let tops: Vec<&Device> = devices.iter().filter(|device| !beneath(device)).collect();
+    let tops: Vec<&Device> = storage.tops().collect();
     let filesystem = storage.filesystem.kind.clone();
     match tops.as_slice() {
         [] => Err(ReadAheadError::NoDevice { directory: storage.directory.clone(), filesystem }),
         [top] if filesystem != "btrfs" => {
-            let disk = devices.iter().find(|device| top.rests_on.contains(&device.name));
+            let disk = storage.devices.iter().find(|device| top.rests_on.contains(&device.name));
             Ok(disk.filter(|_| top.kind == "partition").unwrap_or(top))
         }
         several => {

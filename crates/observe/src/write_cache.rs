@@ -242,12 +242,10 @@ fn shared(sysfs: &Sysfs, storage: &Storage, drive: &Device) -> Option<String> {
 
 /// The drive of a storage that is a device: itself, or the disk of a partition. `None` where it rests on others.
 fn drive(storage: &Storage) -> Option<&Device> {
-    let devices = &storage.devices;
-    let is_beneath = |device: &&Device| devices.iter().any(|above| above.rests_on.contains(&device.name));
-    let mut tops = devices.iter().filter(|device| !is_beneath(device));
+    let mut tops = storage.tops();
     let top = tops.next().filter(|_| tops.next().is_none())?;
     if top.kind == "partition" {
-        return devices.iter().find(|device| top.rests_on.contains(&device.name));
+        return storage.devices.iter().find(|device| top.rests_on.contains(&device.name));
     }
     top.rests_on.is_empty().then_some(top)
 }

@@ -1,14 +1,16 @@
 //! Acknowledged writes: a run that makes them until the crash, and what a witness knows of them compared with what is there after
 //! it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use iolite_db::DatabaseUrl;
 use iolite_durability::check::{check, check_database, remove};
-use iolite_durability::{Acknowledged, Commits, Identity, Limits, Progress, Witness, open_database};
+use iolite_durability::{
+    Acknowledged, Commits, Error as DurabilityError, Identity, Limits, Progress, Witness, open_database,
+};
 use iolite_model::acknowledged::{Plan, RunKey};
 use iolite_model::{Bytes, Concluded, Filesystem, Storage};
 use iolite_oltp::ran::GtmCommits;
@@ -73,6 +75,29 @@ pub struct AcknowledgedRun {
     pub interrupted: Arc<AtomicBool>,
     /// What came of it, once it has begun.
     pub outcome: Option<Witnessed>,
+}
+
+/// A new witness file. It must outlive the loss of power, and of the storage that is `tested` here, where any is.
+///
+/// # Errors
+/// It is in memory, or on a device that the storage under test is on too; it can't be created; a storage can't be examined. No file
+/// is left.
+pub fn witness_file(path: &Path, tested: Option<&Path>) -> Result<Witness, Error> {
+    let witness = Witness::file(path, tested)?;
+    let Some(tested) = tested else { return Ok(witness) };
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    let place = iolite_observe::storage(parent.unwrap_or(Path::new(".")))?;
+    if let Some(medium) = iolite_observe::volatile(&place) {
+        return Err(DurabilityError::InMemory { witness: path.to_owned(), medium }.into());
+    }
+    // Subvolumes and overlays have numbers of their own, although they are on the same devices.
+    let own = iolite_observe::storage(tested)?;
+    if own.tops().any(|device| place.tops().any(|other| other.name == device.name)) {
+        return Err(
+            DurabilityError::SamePlace { witness: path.to_owned(), directory: tested.to_owned() }.into()
+        );
+    }
+    Ok(witness)
 }
 
 /// What is to be checked of a run of acknowledged writes.

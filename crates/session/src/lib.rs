@@ -42,7 +42,7 @@ pub use database::{
     TprocCSite, WaitSampling, WaitsWatch, answered,
 };
 pub use drive::{Bare, Environment};
-pub use durability::{AcknowledgedRun, Witnessed, WitnessedRun};
+pub use durability::{AcknowledgedRun, Witnessed, WitnessedRun, witness_file};
 pub use ending::{describe, ending};
 pub use error::{Error, PurgeError, Result};
 pub use events::Events;
