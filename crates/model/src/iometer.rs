@@ -69,8 +69,7 @@ pub struct IometerTerms {
     pub run_time: Nanos,
     /// Time before, which is left out.
     pub ramp: Nanos,
-    /// The workers. None of a run of an earlier version: it recorded all workers of a point together.
-    #[serde(default)]
+    /// The workers.
     pub workers: Vec<IometerWorker>,
 }
 
@@ -103,7 +102,6 @@ pub struct IometerPoint {
     /// Outstanding operations of each worker at each target; the largest number if they differ.
     pub depth: u32,
     /// What each worker does that has something to do, if they differ; none if the first `workers` all do the same.
-    #[serde(default)]
     pub loads: Vec<IometerLoad>,
 }
 
@@ -143,19 +141,18 @@ pub struct IometerComparisonPoint {
 }
 
 impl IometerTerms {
-    /// What each worker does in a point. One load, of worker 0, stands for all of a run of an earlier version.
+    /// What each worker does in a point.
     pub fn loads(&self, point: &IometerPoint) -> Vec<IometerLoad> {
         if !point.loads.is_empty() {
             return point.loads.clone();
         }
-        let workers = if self.workers.is_empty() { 0..=0 } else { 1..=point.workers };
         let load = |worker| IometerLoad {
             worker,
             spec: point.spec.clone(),
             targets: point.targets.max(1),
             depth: point.depth.max(1),
         };
-        workers.map(load).collect()
+        (1..=point.workers).map(load).collect()
     }
 
     /// A worker by its number, from 1.
@@ -204,6 +201,19 @@ impl IometerTerms {
         }
         name += &format!(", line {line}");
         if target > 1 { format!("{name}, target {target}") } else { name }
+    }
+}
+
+impl IometerLoad {
+    /// The names of the specifications of loads, each once.
+    pub fn spec_names<'l>(loads: impl IntoIterator<Item = &'l IometerLoad>) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for load in loads {
+            if !names.contains(&load.spec.name.as_str()) {
+                names.push(&load.spec.name);
+            }
+        }
+        names.join(" + ")
     }
 }
 

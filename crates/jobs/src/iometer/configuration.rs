@@ -219,14 +219,8 @@ fn of_loads(loads: Vec<IometerLoad>) -> Option<IometerPoint> {
             loads: Vec::new(),
         });
     }
-    let mut names: Vec<&str> = Vec::new();
-    for load in &busy {
-        if !names.contains(&load.spec.name.as_str()) {
-            names.push(&load.spec.name);
-        }
-    }
     Some(IometerPoint {
-        spec: AccessSpec { name: names.join(" + "), lines: Vec::new() },
+        spec: AccessSpec { name: IometerLoad::spec_names(&busy), lines: Vec::new() },
         workers,
         targets: busy.iter().map(|load| load.targets).max().unwrap_or(1),
         depth: busy.iter().map(|load| load.depth).max().unwrap_or(1),

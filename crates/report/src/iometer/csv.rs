@@ -194,11 +194,8 @@ fn rows(
         let name = manager_name(run, terms, manager);
         of.push(Rowed { kind: "MANAGER", name, loads: own.clone(), target: None });
         for load in own {
-            // A run of an earlier version recorded all workers together.
-            if load.worker > 0 || point.workers == 1 {
-                let name = words::worker_name(terms, load.worker.max(1));
-                of.push(Rowed { kind: "WORKER", name, loads: vec![load], target: None });
-            }
+            let name = words::worker_name(terms, load.worker);
+            of.push(Rowed { kind: "WORKER", name, loads: vec![load], target: None });
             of.extend((1..=load.targets).map(|target| Rowed {
                 kind: "DISK",
                 name: disk_name(run, terms, load, target),
@@ -250,19 +247,15 @@ fn clean(text: &str) -> String {
 fn row(of: &Rowed<'_>, it: &Figures<'_>, terms: &IometerTerms) -> Vec<String> {
     let number = |value: f64| format!("{value:.6}");
     let empty = |count: usize| vec![String::new(); count];
-    let spec = words::spec_names(of.loads.iter().copied());
+    let spec = IometerLoad::spec_names(of.loads.iter().copied());
     let mut row = vec![of.kind.to_owned(), clean(&of.name), clean(&spec)];
     let managers: BTreeSet<u32> = of.loads.iter().map(|load| manager_of(terms, load)).collect();
-    let workers = match of.loads.as_slice() {
-        [load] if load.worker == 0 => it.point.workers as usize,
-        loads => loads.len(),
-    };
     let targets = |load: &IometerLoad| of.target.map_or(1..=load.targets, |only| only..=only);
     let files = |load: &&IometerLoad| {
         targets(load).map(|target| terms.file_of(load.worker, target)).collect::<Vec<_>>()
     };
     let files: BTreeSet<u32> = of.loads.iter().flat_map(files).collect();
-    row.extend([managers.len(), workers, files.len()].map(|count| count.to_string()));
+    row.extend([managers.len(), of.loads.len(), files.len()].map(|count| count.to_string()));
     row.extend(it.rates.map(number));
     row.extend(it.bytes_per_second.map(|bytes| number(bytes / MEBI)));
     row.extend(it.bytes_per_second.map(|bytes| number(bytes / MEGA)));

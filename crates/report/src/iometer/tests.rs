@@ -11,9 +11,9 @@ use crate::synthetic;
 fn point(name: &str, lines: Vec<AccessLine>) -> IometerPoint {
     IometerPoint {
         spec: AccessSpec { name: name.into(), lines },
-        workers: 2,
+        workers: 1,
         targets: 1,
-        depth: 4,
+        depth: 8,
         loads: Vec::new(),
     }
 }
@@ -34,7 +34,14 @@ fn terms(patterns: bool) -> IometerTerms {
         size: Bytes::GIB,
         run_time: Nanos(250_000_000),
         ramp: Nanos(0),
-        workers: Vec::new(),
+        workers: vec![IometerWorker {
+            manager: 1,
+            manager_name: String::new(),
+            name: String::new(),
+            files: vec![1],
+            start: Bytes(0),
+            size: Bytes::GIB,
+        }],
     }
 }
 
@@ -125,13 +132,12 @@ fn the_file_for_spreadsheets_has_a_value_for_each_column_that_disks_have() {
     assert_eq!(lines[results - 1], "'End access specifications");
     let columns: Vec<&str> = lines[results + 1].split(',').collect();
     assert_eq!(columns[0], "'Target Type");
-    // Two points ran, each with a row for all targets, one for the manager and one for the disk. What each of the two workers has
-    // done is not recorded.
+    // Two points ran, each with a row for all, one for the manager, one for its worker and one for the disk.
     let rows: Vec<Vec<&str>> =
-        lines[results + 2..results + 8].iter().map(|line| line.split(',').collect()).collect();
-    assert_eq!((lines[results + 8], lines.last().copied()), ("'Time Stamp", Some("'End results")));
+        lines[results + 2..results + 10].iter().map(|line| line.split(',').collect()).collect();
+    assert_eq!((lines[results + 10], lines.last().copied()), ("'Time Stamp", Some("'End results")));
     // The run begins when its first phase does; a phase of a quarter of a second ends later.
-    let [start, end] = [lines[5], lines[results + 9]].map(|text| {
+    let [start, end] = [lines[5], lines[results + 11]].map(|text| {
         let (seconds, millis) = text.rsplit_once(':').unwrap();
         (seconds.parse::<jiff::civil::DateTime>().unwrap(), millis.parse::<u32>().unwrap())
     });
@@ -142,10 +148,10 @@ fn the_file_for_spreadsheets_has_a_value_for_each_column_that_disks_have() {
     };
     assert_eq!((value(0, "'Target Type"), value(0, "Target Name")), ("ALL", "All"));
     assert_eq!(
-        (value(2, "'Target Type"), value(2, "Access Specification Name")),
+        (value(3, "'Target Type"), value(3, "Access Specification Name")),
         ("DISK", "2 KiB random 67/33")
     );
-    assert_eq!(["ALL", "MANAGER", "DISK"], [0, 1, 2].map(|row| value(row, "'Target Type")));
+    assert_eq!(["ALL", "MANAGER", "WORKER", "DISK"], [0, 1, 2, 3].map(|row| value(row, "'Target Type")));
     // 167 reads and 82 writes of 2 KiB in a quarter of a second.
     assert_eq!(
         (value(0, "Read I/Os"), value(0, "Write I/Os"), value(0, "IOps")),
@@ -155,11 +161,11 @@ fn the_file_for_spreadsheets_has_a_value_for_each_column_that_disks_have() {
     assert_eq!((value(0, "MBps (Decimal)"), value(0, "Write Errors")), ("2.039808", "3"));
     assert_eq!(
         (value(0, "Starting Sector"), value(0, "Maximum Size"), value(0, "Queue Depth")),
-        ("0", "2097152", "4")
+        ("0", "2097152", "8")
     );
-    assert_eq!((value(3, "% CPU Utilization"), value(3, "% User Time")), ("50.000000", "10.000000"));
+    assert_eq!((value(4, "% CPU Utilization"), value(4, "% User Time")), ("50.000000", "10.000000"));
     let first = columns.iter().position(|column| *column == "0 to 50 uS").unwrap();
-    let counted: u64 = rows[3][first..].iter().map(|count| count.parse::<u64>().unwrap()).sum();
+    let counted: u64 = rows[4][first..].iter().map(|count| count.parse::<u64>().unwrap()).sum();
     assert_eq!(counted, 10_000, "every operation is in a class of response times");
     assert_eq!(value(0, "Transactions per Second"), "");
 }
@@ -167,7 +173,8 @@ fn the_file_for_spreadsheets_has_a_value_for_each_column_that_disks_have() {
 #[test]
 fn each_target_has_a_row_of_its_own_and_all_have_their_sum() {
     let mut terms = terms(false);
-    terms.points = vec![IometerPoint { workers: 1, targets: 2, ..terms.points[0].clone() }];
+    terms.points = vec![IometerPoint { targets: 2, depth: 4, ..terms.points[0].clone() }];
+    terms.workers[0].files = vec![1, 2];
     let mut run = Run::new(synthetic::run());
     run.conclusions.push(Concluded::of(&RunRequest::new("iometer", "two targets")));
     run.conclusions.push(Concluded::of(&terms));
@@ -228,7 +235,8 @@ fn two_workers() -> (IometerTerms, Run) {
         IometerLoad { worker: 2, spec: spec("writer", 0), targets: 1, depth: 1 },
     ];
     let names = AccessSpec { name: "reader + writer".into(), lines: Vec::new() };
-    let alike = IometerPoint { targets: 1, ..point("reader", vec![AccessLine::of(2048, 100, 100)]) };
+    let alike =
+        IometerPoint { workers: 2, depth: 4, ..point("reader", vec![AccessLine::of(2048, 100, 100)]) };
     terms.points = vec![IometerPoint { spec: names, loads, targets: 2, ..alike.clone() }, alike];
     let mut run = Run::new(synthetic::run());
     run.conclusions.push(Concluded::of(&RunRequest::new("iometer", "two workers")));

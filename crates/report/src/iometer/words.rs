@@ -1,14 +1,14 @@
 //! Workers, specifications and loads in words.
 
-use iolite_model::{IometerLoad, IometerPoint, IometerTerms};
+use iolite_model::{IometerPoint, IometerTerms};
 
-/// Name of a worker by its number, from 1; with that of its manager if there are several.
+/// Name of a worker by its number, from 1.
 pub(super) fn worker_name(terms: &IometerTerms, number: u32) -> String {
     let named = terms.worker(number).map(|worker| worker.name.as_str()).filter(|name| !name.is_empty());
     named.map_or_else(|| format!("Worker {number}"), str::to_owned)
 }
 
-/// The same, with that of its manager if there are several.
+/// Name of a worker by its number, from 1, with that of its manager if there are several.
 pub(super) fn full_name(terms: &IometerTerms, number: u32) -> String {
     let name = worker_name(terms, number);
     let several = terms.workers.iter().any(|worker| worker.manager != terms.workers[0].manager);
@@ -17,17 +17,6 @@ pub(super) fn full_name(terms: &IometerTerms, number: u32) -> String {
         Some(worker) => format!("{}, {name}", worker.manager_name),
         None => name,
     }
-}
-
-/// The names of the specifications of loads, each once.
-pub(super) fn spec_names<'l>(loads: impl Iterator<Item = &'l IometerLoad>) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for load in loads {
-        if !names.contains(&load.spec.name.as_str()) {
-            names.push(&load.spec.name);
-        }
-    }
-    names.join(" + ")
 }
 
 /// Workers, targets if there are several, and outstanding operations; the number of workers if they differ.

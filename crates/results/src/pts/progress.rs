@@ -1,6 +1,5 @@
 //! The completed phases of a run, the rounds of its sections, and the figures of their cells.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use iolite_model::{
@@ -17,7 +16,7 @@ use crate::run::Run;
 pub struct PtsProgress<'a> {
     run: &'a Run,
     terms: &'a PtsTerms,
-    done: BTreeMap<Cow<'a, str>, &'a PhaseResult>,
+    done: BTreeMap<&'a str, &'a PhaseResult>,
 }
 
 /// A section's rounds as far as they are measured.
@@ -51,7 +50,7 @@ impl<'a> PtsProgress<'a> {
     /// Where a run is.
     pub fn of(run: &'a Run, terms: &'a PtsTerms) -> PtsProgress<'a> {
         let completed = run.phases.iter().filter(|phase| phase.end.ending == Ending::Completed);
-        let done = completed.map(|phase| (as_named_today(phase.info.task.name()), phase)).collect();
+        let done = completed.map(|phase| (phase.info.task.name(), phase)).collect();
         PtsProgress { run, terms, done }
     }
 
@@ -267,16 +266,6 @@ fn rate_within(result: &PhaseResult, from: f64, to: f64) -> f64 {
         begin += point.seconds;
     }
     if seconds > 0.0 { operations / seconds } else { figure(PtsTest::WriteSaturation, result) }
-}
-
-/// The name of a phase as it is now: of one thread, earlier versions recorded "1 threads".
-fn as_named_today(name: &str) -> Cow<'_, str> {
-    const EARLIER: &str = ": 1 threads, ";
-    if name.contains(EARLIER) {
-        Cow::Owned(name.replace(EARLIER, ": 1 thread, "))
-    } else {
-        Cow::Borrowed(name)
-    }
 }
 
 /// Bytes read and written per second; 0 where no time was measured.

@@ -222,7 +222,7 @@ fn region(file: &UsedFile, slices: u64, grain: u64) -> Regions {
 
 /// Lines of several kinds as one queue, whose operations in a row go on from the one before, whichever that was.
 fn mixture(task: FileTask, lines: &[AccessLine], part: Part, unit: Bytes) -> FileTask {
-    let common = Bytes(lines.iter().fold(0, |common, line| common_divisor(common, line.size.0))).max(unit);
+    let common = common_size(lines).max(unit);
     let line = |line: &AccessLine| MixtureLine {
         share: line.share.into(),
         size: line.size,
@@ -257,15 +257,14 @@ fn split(lines: &[AccessLine], unit: Bytes) -> Sizes {
     let weighted = |line: &AccessLine| WeightedSize { size: line.size, percent: f64::from(line.share) };
     let law = SizeLaw::Split(lines.iter().map(weighted).collect());
     // Without an alignment, as of a single line: offsets are multiples of each operation's size as far as the sizes have one in common.
-    let common = || lines.iter().fold(Bytes(0), |common, line| Bytes(common_divisor(common.0, line.size.0)));
     let asked = lines.first().map(|line| line.align).filter(|align| align.0 > 0);
-    let alignment = asked.unwrap_or_else(common).max(unit).max(Bytes(1));
+    let alignment = asked.unwrap_or_else(|| common_size(lines)).max(unit).max(Bytes(1));
     Sizes { reads: law.clone(), writes: law.clone(), trims: law, alignment }
 }
 
-/// The greatest common divisor (Euclid's algorithm); that of 0 and a number is the number.
-const fn common_divisor(one: u64, other: u64) -> u64 {
-    if other == 0 { one } else { common_divisor(other, one % other) }
+/// The largest size that divides those of all lines.
+fn common_size(lines: &[AccessLine]) -> Bytes {
+    lines.iter().fold(Bytes(0), |common, line| common.common_divisor(line.size))
 }
 
 /// Where the operations of a line go.
@@ -279,8 +278,6 @@ pub(super) fn order(random: u8) -> Access {
 
 /// A queue of operations of one line.
 fn queue(terms: &IometerTerms, load: &IometerLoad, line: AccessLine, access: IometerAccess) -> FileTask {
-    // A run of an earlier version is not run again.
-    let depth = load.depth.max(1);
     FileTask {
         backend: access.backend,
         direct: access.direct,
@@ -301,7 +298,7 @@ fn queue(terms: &IometerTerms, load: &IometerLoad, line: AccessLine, access: Iom
             },
         },
         workers: 1,
-        concurrency: depth,
+        concurrency: load.depth.max(1),
         stop: Stop { runtime: Some(terms.run_time), ..Stop::default() },
         ramp: terms.ramp.into(),
         interval: Nanos((terms.run_time.0 / 10).clamp(10_000_000, Nanos::SECOND.0)),
