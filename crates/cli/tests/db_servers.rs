@@ -178,6 +178,26 @@ fn a_server_that_does_not_start_is_reported_with_where_to_look() {
     }
 }
 
+/// Root's own home is such a directory.
+#[test]
+fn a_directory_that_the_servers_user_cannot_enter_is_named() {
+    if !common::is_root() {
+        return println!("skipped: only root starts servers as another user");
+    }
+    for server in ["postgres", "mariadb"] {
+        let Some(private) = Private::called(server, "there") else { continue };
+        std::fs::remove_dir_all(&private.directory).unwrap();
+        std::fs::set_permissions(&private.root, PermissionsExt::from_mode(0o700)).unwrap();
+        let refused = private.refused("start", &[]);
+        produced(ErrorCause::PrivateUnreachable, &refused);
+        assert!(refused.contains(&format!("may not enter {};", private.root.display())), "{refused}");
+        // It can be used as soon as that is permitted.
+        std::fs::set_permissions(&private.root, PermissionsExt::from_mode(0o755)).unwrap();
+        private.done("start", &[]);
+        private.done("stop", &[]);
+    }
+}
+
 /// What `get-sizes` answers to this user, whose home has these files, and what it warns of.
 fn asked(home: &Path, url: &str, variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(IOLITE);

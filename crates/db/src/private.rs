@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -49,10 +50,32 @@ impl ServerUser {
         std::os::unix::fs::chown(path, Some(self.uid), Some(self.gid))
     }
 
+    /// By owner, group and mode alone: only asked after something has failed.
+    fn may_enter(self, directory: &Path) -> bool {
+        let Ok(found) = fs::metadata(directory) else { return true };
+        let search = match (found.uid() == self.uid, found.gid() == self.gid) {
+            (true, _) => 0o100,
+            (false, true) => 0o010,
+            (false, false) => 0o001,
+        };
+        found.mode() & search != 0
+    }
+
     /// Has this user run a command.
     pub(crate) fn run(self, command: &mut Command) {
         command.uid(self.uid).gid(self.gid);
     }
+}
+
+/// The error of a start; where the user of the server can't enter the directory, or one above it, an error that says so.
+pub(crate) fn explained(error: Error, user: Option<ServerUser>, directory: &Path) -> Error {
+    let Some(user) = user else { return error };
+    let Some(barred) = directory.ancestors().filter(|above| !user.may_enter(above)).last() else {
+        return error;
+    };
+    let (number, barred) = (user.uid, barred.display());
+    let why = format!("root starts servers as another user (number {number}), who may not enter {barred}");
+    Error::engine("start a server in", directory.display(), why, ErrorCause::PrivateUnreachable)
 }
 
 /// A path as part of a URL.

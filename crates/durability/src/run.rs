@@ -36,7 +36,7 @@ pub struct Limits<'a> {
 const LOOK: Duration = Duration::from_millis(200);
 
 /// How long a write may go on when the run is over, until that is reported.
-const OVERDUE: Duration = Duration::from_secs(10);
+const OVERDUE: Duration = Duration::from_secs(3);
 
 /// How a run is going.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

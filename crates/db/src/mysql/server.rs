@@ -104,7 +104,8 @@ pub fn start(directory: &Path, options: &Options) -> Result<Started> {
         Some(secret) => secret,
         None => {
             private::require_space(&place.directory, OWN_FILES)?;
-            place.initialise(user, options.page)?
+            let made = place.initialise(user, options.page);
+            made.map_err(|error| private::explained(error, user, &place.directory))?
         }
     };
     let port = if options.tcp { Some(private::port(&place.directory)?) } else { None };

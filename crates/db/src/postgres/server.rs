@@ -65,7 +65,8 @@ pub fn start(directory: &Path, port: bool) -> Result<Started> {
     }
     if !directory.join("data").exists() {
         private::require_space(&directory, OWN_FILES)?;
-        create(&directory, &programs)?;
+        let user = programs.user;
+        create(&directory, &programs).map_err(|error| private::explained(error, user, &directory))?;
     }
     wait_for_end(&directory);
     let port = if port { Some(private::port(&directory)?) } else { None };

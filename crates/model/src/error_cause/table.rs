@@ -341,6 +341,8 @@ causes! {
         PrivateNotRunning "no server runs there" => "there is nothing left to stop",
         PrivateLog "the server does not start" =>
             "see the end of its log there (server.log, log), the permissions of all directories above it, and the free space",
+        PrivateUnreachable "the user that root starts servers as cannot enter the directory" =>
+            "choose a directory below one that everybody may enter, such as /var/tmp, or permit it (chmod o+x)",
         PrivatePostgresMissing "PostgreSQL is not installed" =>
             "install the server (package postgresql), or put the directory of initdb and pg_ctl into PATH",
         PrivateMariadbMissing "MariaDB is not installed" =>
