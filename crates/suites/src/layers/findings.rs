@@ -7,7 +7,7 @@ use iolite_model::{
 use iolite_results::Run;
 use iolite_stats::{Direction, Estimate, PhaseResult};
 
-use super::{Layers, Path, Shape, tasks};
+use super::{Layers, LayersDatabase, Path, Shape, tasks};
 
 /// What a layer did under a shape.
 struct Cost {
@@ -144,8 +144,21 @@ fn table(layers: &Layers, shape: Shape, knee: u32, costs: &[Cost]) -> ResultTabl
         columns,
         rows: costs.iter().map(row).collect(),
         legend: LEGEND.into(),
-        findings: sentences(layers, shape, costs),
+        findings: sentences(layers, shape, costs).into_iter().chain(left_out(layers, shape)).collect(),
     }
+}
+
+/// Databases that have nothing to write to.
+fn left_out(layers: &Layers, shape: Shape) -> Vec<String> {
+    let databases =
+        layers.options.databases.iter().filter(|database| shape == Shape::Commit && !database.writes);
+    let named = |database: &LayersDatabase| {
+        format!(
+            "Commits of {} were not measured: it has no globals to write to; create one (iolite ranwrite create-globals).",
+            database.name
+        )
+    };
+    databases.map(named).collect()
 }
 
 /// Where the time goes: each layer against the one below it that did the same.

@@ -197,6 +197,16 @@ fn each_layer_costs_what_it_adds_and_the_sentences_say_so() {
 }
 
 #[test]
+fn a_database_without_globals_is_named_where_its_commits_would_be() {
+    let mut options = options();
+    options.databases[0].writes = false;
+    let (_, tables, _) = compared(options);
+    let [.., commits, scans] = &tables[..] else { panic!("{tables:#?}") };
+    assert!(commits.findings.iter().any(|finding| finding.contains("Commits of SQLite were not measured")));
+    assert!(!scans.findings.iter().any(|finding| finding.contains("not measured")), "{scans:#?}");
+}
+
+#[test]
 fn the_windows_are_in_turns_and_each_layer_has_as_many() {
     let (run, _, _) = compared(options());
     let names: Vec<_> = run.phases.iter().map(|phase| phase.info.task.name().to_owned()).collect();
