@@ -74,6 +74,14 @@ pub enum IcfError {
         /// What stands there.
         kind: String,
     },
+    /// The file ends inside a section.
+    #[error(
+        "the file ends within the section `{section}`, without its END line: part of it is missing; copy or export it again"
+    )]
+    Incomplete {
+        /// The section.
+        section: &'static str,
+    },
     /// It would not end.
     #[error(
         "the test has more than 10,000 measurements (access specifications x what is cycled), or more than 1,000,000 lines of \

@@ -85,6 +85,9 @@ const BEGINNINGS: [&str; 19] = [
 /// How the headings of a target's settings begin.
 const SETTINGS: [&str; 2] = ["number of outstanding ios", "disk maximum size"];
 
+/// Sections, which end with a heading of their own.
+const SECTIONS: [&str; 3] = ["test setup", "access specifications", "manager list"];
+
 /// Headings with any number of values.
 const LISTS: [&str; 2] = ["size,% of size", "assigned access specs"];
 
@@ -152,6 +155,8 @@ struct Reader {
     has_value: bool,
     /// The last heading of a cycle, whose values are below another heading.
     cycling: String,
+    /// The section that has begun and not ended.
+    section: Option<&'static str>,
     configuration: Configuration,
 }
 
@@ -162,6 +167,14 @@ impl Reader {
         let is_list = LISTS.iter().any(|list| self.heading.starts_with(list));
         if !is_known(&heading) && (is_list || !self.has_value) {
             return;
+        }
+        if let Some(section) = SECTIONS.into_iter().find(|section| heading.starts_with(section)) {
+            self.section = Some(section);
+        } else if heading
+            .strip_prefix("end ")
+            .is_some_and(|of| self.section.is_some_and(|open| of.starts_with(open)))
+        {
+            self.section = None;
         }
         if heading.ends_with("cycling") {
             self.cycling.clone_from(&heading);
@@ -295,6 +308,9 @@ impl Reader {
     }
 
     fn finish(self) -> Result<Configuration, IcfError> {
+        if let Some(section) = self.section {
+            return Err(IcfError::Incomplete { section });
+        }
         let mut configuration = self.configuration;
         for spec in &mut configuration.specs {
             let idle = spec.lines.iter().filter(|line| line.size.0 == 0).count();
