@@ -149,7 +149,8 @@ pub struct ByKind {
 pub struct Mixture {
     /// The kinds of operations; at least one.
     pub lines: Vec<MixtureLine>,
-    /// Offset within the region of each worker at which its first operation begins if it is not random.
+    /// Offset within the region of each worker at which its first operation begins if it is not random; rounded up to the alignment of
+    /// its line, and 0 where it does not fit behind it.
     #[serde(default)]
     pub first: Bytes,
 }
