@@ -6,6 +6,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, FileType, StatxFlags};
+
 /// `LOOP_GET_STATUS64` of linux/loop.h.
 const LOOP_GET_STATUS64: u64 = 0x4C05;
 
@@ -54,6 +56,24 @@ fn backing_by_number(name: &str) -> Option<Backing> {
         Backing::File(info.device, info.inode)
     };
     (done == 0).then_some(found)
+}
+
+/// What another process has open, by a link in /proc, without waiting for a file system that does not respond: type and number are known
+/// without asking it (statx(2), AT_STATX_DONT_SYNC).
+fn held(link: &Path) -> Option<Backing> {
+    let found = rustix::fs::statx(
+        rustix::fs::CWD,
+        link,
+        AtFlags::STATX_DONT_SYNC,
+        StatxFlags::TYPE | StatxFlags::INO,
+    );
+    let found = found.ok()?;
+    Some(match FileType::from_raw_mode(found.stx_mode.into()) {
+        FileType::BlockDevice => {
+            Backing::Device(rustix::fs::makedev(found.stx_rdev_major, found.stx_rdev_minor))
+        }
+        _ => Backing::File(rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino),
+    })
 }
 
 /// A file or device as a loop device would be made of it.
@@ -190,10 +210,8 @@ fn postgres_in(directory: &Path) -> Option<String> {
         return Some(named(process));
     }
     let here = backing_of(&fs::metadata(directory).ok()?);
-    let is_here = |process: &u32| {
-        let at = fs::metadata(format!("/proc/{process}/cwd"));
-        is_server(*process) && at.is_ok_and(|at| backing_of(&at) == here)
-    };
+    let is_here =
+        |process: &u32| is_server(*process) && held(Path::new(&format!("/proc/{process}/cwd"))) == Some(here);
     others().find(is_here).map(named)
 }
 
@@ -227,7 +245,7 @@ fn descriptors(pid: u32, what: &[Backing]) -> Vec<String> {
     let is = |entry: &fs::DirEntry| {
         // Only what leads to a path: a pipe or a socket is never waited for.
         fs::read_link(entry.path()).is_ok_and(|target| target.is_absolute())
-            && fs::metadata(entry.path()).is_ok_and(|metadata| what.contains(&backing_of(&metadata)))
+            && held(&entry.path()).is_some_and(|held| what.contains(&held))
     };
     entries.filter(is).filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }

@@ -278,6 +278,60 @@ fn calls_that_hang_are_reported_with_their_place() {
     }
 }
 
+/// As a network file system whose server is gone: who has something open there can still be looked at, and others be named.
+#[test]
+fn a_file_system_that_does_not_respond_hangs_no_run_elsewhere() {
+    let Some(faulty) = Faulty::new() else { return };
+    let holding = |path: &std::path::Path| {
+        let file = fs::File::options().read(true).write(true).open(path).unwrap();
+        Command::new("sleep").arg("600").stdin(file).spawn().map(Waiting).unwrap()
+    };
+    let there = holding(&faulty.directory().join("mine"));
+    let used = faulty.place.root.path().join("used");
+    fs::write(&used, vec![7; 1 << 20]).unwrap();
+    // Later, and so looked at after the first.
+    let here = holding(&used);
+    faulty.disk.script().set(vec![Rule::new(Call::Attributes, Fault::Hang)]);
+    injected("file systems that do not respond", 1);
+    for (path, code, said) in [
+        (&used, 1, format!("process {}", here.0.id())),
+        // What is free can be used.
+        (&faulty.place.root.path().join("free"), 0, String::new()),
+    ] {
+        if code == 0 {
+            fs::write(path, vec![7; 1 << 20]).unwrap();
+        }
+        let text = format!(
+            "[[tasks]]\n[tasks.io]\nname = 'measured'\ntarget.existing = {{ path = '{}', overwrite = 'anything' }}\nbackend = 'sync'\n\
+             mix = 'write'\nstop.operations = 10\n",
+            path.display()
+        );
+        let mut child =
+            run(&faulty.place, &text).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while child.try_wait().unwrap().is_none() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let in_time = child.try_wait().unwrap().is_some();
+        faulty.disk.script().let_go();
+        let output = child.wait_with_output().unwrap();
+        assert!(in_time, "it waits for the file system of {}: {}", there.0.id(), stderr(&output));
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(stderr(&output).contains(&said), "{}", stderr(&output));
+    }
+    assert_eq!(fs::read(&used).unwrap(), vec![7; 1 << 20]);
+}
+
+/// A process that ends with the test.
+struct Waiting(Child);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn a_file_system_without_direct_io_is_an_error_with_its_remedy() {
     let Some(faulty) = Faulty::new() else { return };

@@ -175,6 +175,9 @@ impl Filesystem for Volatile {
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        if self.script.next(Call::Attributes, inode.0) == Some(Fault::Hang) {
+            return self.script.hold(reply);
+        }
         match self.state().attributes(inode.0) {
             Some(attributes) => reply.attr(&TTL, &attributes),
             None => reply.error(Errno::ENOENT),

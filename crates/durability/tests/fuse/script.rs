@@ -14,6 +14,8 @@ pub(crate) enum Call {
     Sync,
     /// With O_DIRECT.
     DirectOpen,
+    /// What is known of a file.
+    Attributes,
 }
 
 /// What goes wrong with a call.
