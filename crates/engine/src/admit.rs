@@ -106,6 +106,8 @@ pub(crate) struct Admitted {
     pub(crate) overwriting: Overwriting,
     /// Files that this program itself has in use: no target.
     pub(crate) reserved: Vec<PathBuf>,
+    /// Targets that a process may use which could not be examined.
+    pub(crate) unexamined: BTreeSet<PathBuf>,
 }
 
 impl Admitted {
@@ -266,12 +268,16 @@ impl Admitted {
         {
             return guarded(reason);
         }
+        let everybody_is_seen = holders::everybody_is_seen(&looked);
         drop(looked);
         let claim = self.claim(path, access, number)?;
         if identity(&claim).map_err(failed)? != found {
             return guarded("something else has taken its place while it was opened: try again".into());
         }
         self.may_be_overwritten(path, &claim, number, overwrite)?;
+        if !everybody_is_seen {
+            self.unexamined.insert(path.to_owned());
+        }
         self.claims.insert(found, claim);
         Ok(())
     }

@@ -121,6 +121,11 @@ impl Scratch {
         Ok(self.admitted.open(path, Overwrite::Anything, access)?.0)
     }
 
+    /// The targets of which it could not be determined whether a process that this one may not examine has them open.
+    pub fn unexamined(&self) -> impl Iterator<Item = &Path> {
+        self.admitted.unexamined.iter().map(PathBuf::as_path)
+    }
+
     /// The targets that exist already and that this run may write to.
     pub(crate) fn admitted(&mut self) -> &mut Admitted {
         &mut self.admitted

@@ -1,5 +1,7 @@
 //! Warnings about a measurement: typed, each with advice.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::fault::ErrorClass;
@@ -438,6 +440,16 @@ pub enum Warning {
         /// Why, in words.
         reason: String,
     },
+    /// Nobody was found who uses a target, but not everybody could be looked at.
+    #[error(
+        "whether another program has {} open could not be determined: its processes are other users', or outside of this container; what \
+         was written may be in use there. Run as root on the host to have it checked",
+        files(.targets)
+    )]
+    UsersUnseen {
+        /// Files and devices that were written to.
+        targets: Vec<PathBuf>,
+    },
     /// Part of what is recorded beside a run is missing.
     #[error("the readings of {probe} are missing: {reason}; the measurement itself is not affected")]
     ProbeFailed {
@@ -446,6 +458,20 @@ pub enum Warning {
         /// Why, and what helps.
         reason: String,
     },
+}
+
+/// Paths, of many the first.
+fn files(paths: &[PathBuf]) -> String {
+    match paths {
+        [first, second, third, others @ ..] if !others.is_empty() => format!(
+            "{}, {}, {} and {} others",
+            first.display(),
+            second.display(),
+            third.display(),
+            others.len()
+        ),
+        few => few.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
+    }
 }
 
 /// The commits that share a synchronisation at most, by the number of jobs that commit.

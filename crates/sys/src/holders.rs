@@ -115,26 +115,55 @@ pub fn locked_by(file: &File) -> Option<String> {
 /// Which other process may write to a regular file that it has open; `None` where none does: readers (a backup, an indexer)
 /// are no obstacle. `file` is open for reading only, and this process has not opened it for writing before.
 pub fn opened_by(file: &File) -> Option<String> {
-    // A lease for reading is granted where nobody has the file open for writing, whoever may be seen in /proc (fcntl(2), F_SETLEASE;
-    // the kernel counts writers by file). Its break, should someone open the file meanwhile, is a signal that is ignored: by
-    // itself it would be SIGIO, which ends the program.
+    if leased(file) {
+        return None;
+    }
+    let written = lease_is_refused_for_writers(file);
+    open_elsewhere(file, true).or_else(|| (written && !is_written_here(file)).then(unseen))
+}
+
+/// Whether a lease for reading is granted, and given back: then nobody has the file open for writing, whoever may be seen in /proc
+/// (fcntl(2), F_SETLEASE; the kernel counts writers by file). Otherwise errno says why not.
+fn leased(file: &File) -> bool {
+    // Its break, should someone open the file meanwhile, is a signal that is ignored: by itself it would be SIGIO, which ends the program.
     // SAFETY: the commands take an integer and touch no memory of ours.
-    let granted = unsafe {
+    unsafe {
         libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG);
         let granted = libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) == 0;
         if granted {
             libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK);
         }
         granted
-    };
-    if granted {
-        return None;
     }
-    // Other refusals: a file of another user, a file system without leases.
+}
+
+/// Whether a lease that was just refused was so because the file is open for writing, and not because it is another user's or the file
+/// system has no leases.
+fn lease_is_refused_for_writers(file: &File) -> bool {
     let refusal = io::Error::last_os_error().raw_os_error();
     let kind = rustix::fs::fstatfs(file).map_or(0, |found| found.f_type as u64);
-    let written = refusal == Some(libc::EAGAIN) && !refuses_for_want_of_a_server(kind);
-    open_elsewhere(file, true).or_else(|| (written && !is_written_here(file)).then(unseen))
+    refusal == Some(libc::EAGAIN) && !refuses_for_want_of_a_server(kind)
+}
+
+/// Whether everybody was looked at who may have a file or device open: [`opened_by`] and [`devices_opened_by`] do not see the processes of
+/// other users, nor, from within a container, those outside of it. Of a regular file the kernel may say itself how many write to it.
+pub fn everybody_is_seen(file: &File) -> bool {
+    let is_regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    is_regular && (leased(file) || lease_is_refused_for_writers(file)) || sees_all_processes()
+}
+
+fn sees_all_processes() -> bool {
+    /// The first namespace of processes: PROC_PID_INIT_INO of linux/proc_ns.h.
+    const WHOLE_HOST: &str = "pid:[4026531836]";
+    let whole = fs::read_link("/proc/self/ns/pid").is_ok_and(|name| name == Path::new(WHOLE_HOST));
+    // With the option hidepid of the mount, others are not even listed.
+    let first = Path::new("/proc/1").exists();
+    // One that ends meanwhile has nothing open any more.
+    let refuses = |pid: u32| {
+        fs::read_dir(format!("/proc/{pid}/fd"))
+            .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    };
+    whole && first && !others().any(refuses)
 }
 
 /// Whether a file system, by its number in statfs(2), also refuses leases with EAGAIN where nobody writes: NFS without a delegation of

@@ -65,6 +65,40 @@ fn a_file_held_by_a_process_that_cannot_be_seen_stays_as_it_is() {
     assert!(before == checksum(&mine));
 }
 
+/// A file that any user may write to: that root has it open, the kernel tells nobody else.
+#[test]
+fn a_file_of_another_user_is_written_with_the_warning_that_its_users_are_not_known() {
+    if !is_root() {
+        return skip("only root can be another user").unwrap_or(());
+    }
+    let (directory, program) = for_another_user();
+    let warned = |owner: u32| {
+        let target = directory.path().join(format!("of_{owner}"));
+        fs::write(&target, vec![7; 1 << 16]).unwrap();
+        fs::set_permissions(&target, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+        std::os::unix::fs::chown(&target, Some(owner), Some(owner)).unwrap();
+        let job = directory.path().join("job.toml");
+        let text = format!(
+            "[[tasks]]\n[tasks.io]\nname = 'a'\ntarget.existing = {{ path = '{}', overwrite = 'anything' }}\nbackend = 'sync'\n\
+             mix = 'write'\nstop.operations = 4\n",
+            target.display()
+        );
+        fs::write(&job, text).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=64998", "--regid=64998", "--clear-groups"]).arg(&program).arg("run").arg(&job);
+        command.arg("--quiet").arg("--results").arg(directory.path().join("results.db"));
+        command.current_dir(directory.path()).env("HOME", "/nonexistent").env_remove("XDG_DATA_HOME");
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let words = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        words.contains(&format!("whether another program has {}", target.display()))
+    };
+    if Command::new("setpriv").arg("--version").output().is_err() {
+        return skip("there is no setpriv(1)").unwrap_or(());
+    }
+    assert_eq!((warned(0), warned(64_998)), (true, false));
+}
+
 /// An attribute of a file that is removed in the end.
 struct Attribute<'a>(&'a Path, &'a str);
 
