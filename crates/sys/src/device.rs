@@ -59,7 +59,13 @@ pub fn open_existing(path: &Path, access: Access, exclusive: bool) -> io::Result
     }
     // The very file that was looked at, whatever is at the path by now.
     let by_number = format!("/proc/self/fd/{}", found.as_raw_fd());
-    let file = OpenOptions::new().read(true).write(access.write).custom_flags(flags).open(by_number)?;
+    let opened = OpenOptions::new().read(true).write(access.write).custom_flags(flags).open(&by_number);
+    let file = opened.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound if !Path::new("/proc/self").exists() => io::Error::other(
+            "/proc is not mounted here, without which what exists is not opened: mount it (mount -t proc proc /proc)",
+        ),
+        _ => error,
+    })?;
     let same = |one: fs::Metadata, other: fs::Metadata| {
         (one.dev(), one.ino(), one.rdev()) == (other.dev(), other.ino(), other.rdev())
     };

@@ -65,7 +65,33 @@ fn a_file_held_by_a_process_that_cannot_be_seen_stays_as_it_is() {
     assert!(before == checksum(&mine));
 }
 
-/// A file that any user may write to: that root has it open, the kernel tells nobody else.
+/// As in a chroot that was made by hand: who uses a file could not be determined there.
+#[test]
+fn without_proc_what_exists_stays_as_it_is_and_the_remedy_is_named() {
+    let place = TestDirectory::new();
+    let path = precious(&place, "precious");
+    let before = checksum(&path);
+    let mut command = Command::new("unshare");
+    command.args([
+        "--mount",
+        "sh",
+        "-c",
+        "mount -t tmpfs none /proc || exit 99; exec \"$0\" \"$@\"",
+        IOLITE,
+        "fio",
+    ]);
+    command
+        .args(["--name=a", "--rw=write", "--bs=64k", "--size=1m"])
+        .arg(format!("--filename={}", path.display()));
+    let output = match command.current_dir(place.data()).stdin(Stdio::null()).output() {
+        Ok(output) if output.status.code() == Some(1) && !stderr(&output).contains("unshare") => output,
+        other => return skip(&format!("/proc cannot be hidden here: {other:?}")).unwrap_or(()),
+    };
+    assert!(said(&output).contains("mount -t proc proc /proc"), "{}", said(&output));
+    assert!(before == checksum(&path));
+}
+
+/// A file that any user may write to: the kernel reports to nobody else that root has it open.
 #[test]
 fn a_file_of_another_user_is_written_with_the_warning_that_its_users_are_not_known() {
     if !is_root() {
