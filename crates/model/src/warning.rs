@@ -164,6 +164,19 @@ pub enum Warning {
         /// Why, and what would help.
         why: String,
     },
+    /// Measurements in which no operation completed.
+    #[error(
+        "no operation completed in `{first}`{}: it has no figure, and means that would include it are not calculated; {advice}",
+        and_others(*.count)
+    )]
+    NoOperation {
+        /// Name of the first of them.
+        first: String,
+        /// How many there are.
+        count: u64,
+        /// What may be the cause, and what would help.
+        advice: String,
+    },
     /// Results could not be stored.
     #[error("results are not being stored: {reason}; the measurement continues")]
     StoreFailed {
@@ -475,6 +488,14 @@ fn files(paths: &[PathBuf]) -> String {
 }
 
 /// The commits that share a synchronisation at most, by the number of jobs that commit.
+fn and_others(count: u64) -> String {
+    match count.saturating_sub(1) {
+        0 => String::new(),
+        1 => " and 1 other measurement of the test".to_owned(),
+        others => format!(" and {others} other measurements of the test"),
+    }
+}
+
 fn one_for(jobs: u32) -> String {
     if jobs == 1 { "one per commit".to_owned() } else { format!("one per {jobs} commits") }
 }

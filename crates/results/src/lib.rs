@@ -18,8 +18,8 @@ mod verification;
 pub use imported::Imported;
 pub use phase_detail::{PhaseDetail, ReadBack};
 pub use pts::{
-    MAX_POINT_RESPONSE, MAX_RANGE, MAX_RISE, PtsDemandFigures, PtsFigures, PtsProgress, PtsRounds,
-    PtsStageFigures, PtsWindow,
+    MAX_POINT_RESPONSE, MAX_RANGE, MAX_RISE, PtsCriteria, PtsDemandFigures, PtsFigures, PtsProgress,
+    PtsRounds, PtsStageFigures, PtsWindow,
 };
 pub use readings::{READINGS_KEPT, Readings};
 pub use request::RunRequest;

@@ -74,9 +74,8 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let run = printed(session.end(ending(failure, &control)), &args.output)?;
     restored?;
     let progress = PtsProgress::of(&run, &terms);
-    let conforms = progress.unsteady().is_empty() && progress.paused().is_empty();
     Ok(match exit::of_run(&run) {
-        Exit::Fit if !conforms => Exit::Marginal,
+        Exit::Fit if !progress.conforms() => Exit::Marginal,
         exit => exit,
     })
 }

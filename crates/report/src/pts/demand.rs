@@ -86,7 +86,7 @@ impl Point {
     fn of(progress: &PtsProgress<'_>, section: PtsSection, point: PtsPoint) -> Option<Point> {
         let demand = progress.operating_point(section, point)?;
         let stage = PtsStage::Histogram(point);
-        let rate = progress.stage(section, stage)?.mean;
+        let rate = progress.stage(section, stage)?.mean?;
         Some(Point { point, demand, rate, responses: progress.responses(section, point)? })
     }
 }

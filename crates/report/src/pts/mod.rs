@@ -10,10 +10,11 @@
 //! | `steady` | whether all tests that require it have reached steady state |
 //! | `not_steady` | names of the sections that have not |
 //! | `not_complete` | names of the other sections that the run was ended before, or in |
+//! | `no_figure` | names of the measurements in which no operation completed: they have no figure, and means that would include them are null |
 //! | `resumed_from` | null, or the run that this one continues: `run`, `phases` (number of its phases in this run), `idle` (ns between both) |
 //! | `terms` | what was asked for; sizes in bytes, times in nanoseconds |
 //! | `write_cache` | null, or the drive's write cache: `device`, `by` (what was switched), `before` and `during` (whether it was on) |
-//! | `sections` | list: `name`, `unit`, `preconditioning` (`rounds`: rates of the first minutes of writes of the test's access pattern, and whether they are `steady`; null without), `rounds` (the tracked figure of each; of tests by zone, of each zone), `purged`, `paused` (whether a recovery or write saturation test was continued in the middle by another run), `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`), `cells` (list, means over the window: `read_percent`, `block_bytes` (of the composite workload the largest), `threads` and `depth` (null where they are not varied), `value`, `interval` over the window's rounds, `mean_response_ns`, `max_response_ns`, `bytes_per_second`, `cache` of each round; of host idle recovery, `value` and `interval` are of the last `terms.cell` of each round, the others of the whole round), `stages`, `operating_points`, `zones` |
+//! | `sections` | list: `name`, `unit`, `preconditioning` (`rounds`: rates of the first minutes of writes of the test's access pattern, and whether they are `steady`; null without), `rounds` (the tracked figure of each, null where no operation completed; of tests by zone, of each zone), `purged`, `paused` (whether a recovery or write saturation test was continued in the middle by another run), `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`; the three figures are null where a round has none), `cells` (list, means over the window, null where a round of it has no figure: `read_percent`, `block_bytes` (of the composite workload the largest), `threads` and `depth` (null where they are not varied), `value`, `interval` over the window's rounds, `mean_response_ns`, `max_response_ns`, `bytes_per_second`, `cache` of each round; of host idle recovery, `value` and `interval` are of the last `terms.cell` of each round, the others of the whole round), `stages`, `operating_points`, `zones` |
 //! | `sections[].stages` | list, of recovery tests: `name`, `steps` (number), `value`, `interval` over the steps, `first`, `last`, `ratio` (to the writes before), `wait_ns` and `idle_ns` (asked for and measured), `mean_response_ns`, `max_response_ns` |
 //! | `sections[].operating_points` | list, of tests that vary the demand: `name`, `threads`, `depth`, `operations_per_second`, `p50_ns`, `p99_ns`, `p999_ns`, `p99999_ns`, `max_ns`; a percentile is null where less than one operation is beyond it |
 //! | `sections[].zones` | list, of tests by zone: `zone`, `name`, `offset_bytes`, `length_bytes`, `cells` (`read_percent`, `block_bytes`, `value`) |
@@ -29,12 +30,13 @@ mod zones;
 use iolite_model::{
     Bytes, Iops, Nanos, PtsPreWrite, PtsPurge, PtsResumed, PtsSection, PtsTerms, PtsTest, PtsWriteCache,
 };
-use iolite_results::{MAX_RANGE, MAX_RISE, PtsProgress, PtsRounds, PtsWindow, Run};
+use iolite_results::{MAX_RANGE, MAX_RISE, PtsCriteria, PtsProgress, PtsRounds, PtsWindow, Run};
 use serde_json::{Value, json};
 
 use crate::document::document;
 use crate::run::phases_json;
 use crate::styler::{Emphasis, Style, Styler, filled};
+use crate::table::NONE;
 use crate::{answer, chart, json as shared, machine};
 
 /// Name and version of the document.
@@ -122,9 +124,10 @@ fn sentence(progress: &PtsProgress<'_>) -> (bool, String) {
         named("NOT STEADY", progress.unsteady()),
         named("NOT COMPLETE", progress.incomplete()),
         named("PAUSED", progress.paused()),
+        named("NO FIGURE", progress.lacking()),
     ];
     let causes: Vec<String> = causes.into_iter().flatten().collect();
-    if causes.is_empty() {
+    if progress.conforms() {
         return (true, "RESULT: steady state reached in all tests that require it".to_owned());
     }
     (false, format!("RESULT: {}: these figures do not conform to the specification", causes.join("; ")))
@@ -138,6 +141,24 @@ fn result_line(progress: &PtsProgress<'_>, styler: Styler) -> String {
 }
 
 fn text_of(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
+    measured(progress, section, styler) + &without_figure(progress, section, styler)
+}
+
+/// How many measurements of a section have no figure; empty where all have.
+fn without_figure(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
+    let text = match progress.without_figure(section).as_slice() {
+        [] => return String::new(),
+        [only] => format!("NO FIGURE: no operation completed in `{}`", only.info.task.name()),
+        [first, others @ ..] => format!(
+            "NO FIGURE: no operation completed in {} measurements, the first of them `{}`",
+            others.len() + 1,
+            first.info.task.name()
+        ),
+    };
+    styler.paint(Emphasis::Caution, styler.item("  ", 2, text).trim_end()) + "\n"
+}
+
+fn measured(progress: &PtsProgress<'_>, section: PtsSection, styler: Styler) -> String {
     let (terms, test) = (progress.terms(), section.test);
     let rounds = progress.rounds(section);
     let mut out = styler.paint(Emphasis::Strong, &section.name()) + rehearsal(terms) + "\n";
@@ -194,13 +215,13 @@ fn figure(test: PtsTest, value: f64) -> String {
 
 /// The tracked figure of each round, with bars.
 fn convergence(section: PtsSection, rounds: &PtsRounds, styler: Styler) -> String {
-    let max = rounds.values.iter().copied().fold(0.0, f64::max);
+    let max = rounds.values.iter().flatten().copied().fold(0.0, f64::max);
     // Of a day's minutes every so manieth is printed.
     let stride = rounds.values.len().div_ceil(LISTED).max(1);
-    let line = |(index, value): (usize, &f64)| {
-        let bar = chart::horizontal_bar(*value, max, 30, styler);
-        let text = styler.clean(figure(section.test, *value));
-        format!("  round {:>5} {text:>16}  {bar}\n", index + 1)
+    let line = |(index, value): (usize, &Option<f64>)| {
+        let bar = value.map_or_else(String::new, |value| chart::horizontal_bar(value, max, 30, styler));
+        let text = value.map_or_else(|| NONE.to_owned(), |value| figure(section.test, value));
+        format!("  round {:>5} {:>16}  {bar}\n", index + 1, styler.clean(text))
     };
     rounds.values.iter().enumerate().step_by(stride).map(line).collect()
 }
@@ -224,11 +245,13 @@ fn preconditioning(progress: &PtsProgress<'_>, section: PtsSection, styler: Styl
 fn verification(terms: &PtsTerms, window: PtsWindow, styler: Styler) -> String {
     let first = (window.last + 1).saturating_sub(terms.window.max(2));
     let verdict = if window.steady { "steady" } else { "NOT STEADY" };
-    let text = format!(
-        "rounds {first} to {}: {verdict}; range {:.1} % of the mean (at most {MAX_RANGE:.0} %), rise of the line {:.1} % (at \
-         most {MAX_RISE:.0} %)",
-        window.last, window.range, window.rise
-    );
+    let criteria = match window.criteria {
+        Some(PtsCriteria { range, rise, .. }) => format!(
+            "range {range:.1} % of the mean (at most {MAX_RANGE:.0} %), rise of the line {rise:.1} % (at most {MAX_RISE:.0} %)"
+        ),
+        None => "no operation completed in a round of it".to_owned(),
+    };
+    let text = format!("rounds {first} to {}: {verdict}; {criteria}", window.last);
     let text = styler.item("  ", 2, text);
     if window.steady { text } else { styler.paint(Emphasis::Caution, text.trim_end()) + "\n" }
 }
@@ -250,6 +273,11 @@ pub(crate) fn json(run: &Run, terms: &PtsTerms) -> Value {
         "steady": progress.unsteady().is_empty(),
         "not_steady": progress.unsteady().iter().map(|section| section.name()).collect::<Vec<_>>(),
         "not_complete": progress.incomplete().iter().map(|section| section.name()).collect::<Vec<_>>(),
+        "no_figure": sections
+            .iter()
+            .flat_map(|section| progress.without_figure(*section))
+            .map(|result| result.info.task.name())
+            .collect::<Vec<_>>(),
         "write_cache": run.concluded::<PtsWriteCache>().last(),
         "resumed_from": run.concluded::<PtsResumed>().last(),
         "terms": terms,
@@ -265,25 +293,28 @@ fn json_of(progress: &PtsProgress<'_>, section: PtsSection) -> Value {
         json!({
             "first": (window.last + 1).saturating_sub(terms.window.max(2)),
             "last": window.last,
-            "mean": window.mean,
-            "range_percent": window.range,
-            "rise_percent": window.rise,
+            "mean": window.mean(),
+            "range_percent": window.criteria.map(|criteria| criteria.range),
+            "rise_percent": window.criteria.map(|criteria| criteria.rise),
             "steady": window.steady,
         })
     });
     let cells = terms.cells(section, 1).into_iter().filter_map(|cell| {
-        let figures = progress.figures(section, rounds.window?, cell)?;
+        let figures = progress.figures(section, rounds.window?, cell);
+        let figures = figures.as_ref();
         Some(json!({
             "read_percent": cell.read_percent,
             "block_bytes": cell.block.0,
             "threads": cell.demand.map(|demand| demand.threads),
             "depth": cell.demand.map(|demand| demand.depth),
-            "value": figures.mean,
-            "interval": figures.interval.as_ref().map(shared::estimate),
-            "bytes_per_second": figures.bytes_per_second,
-            "mean_response_ns": figures.response,
-            "max_response_ns": figures.max.0,
-            "cache": figures.stamps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "value": figures.map(|figures| figures.mean),
+            "interval": figures.and_then(|figures| figures.interval.as_ref()).map(shared::estimate),
+            "bytes_per_second": figures.map(|figures| figures.bytes_per_second),
+            "mean_response_ns": figures.map(|figures| figures.response),
+            "max_response_ns": figures.map(|figures| figures.max.0),
+            "cache": figures
+                .map(|figures| figures.stamps.iter().map(ToString::to_string).collect::<Vec<_>>())
+                .unwrap_or_default(),
         }))
     });
     let unit = match section.test {

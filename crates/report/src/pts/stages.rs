@@ -22,16 +22,16 @@ struct Compared {
 /// The stages that are measured, in order.
 fn compared(progress: &PtsProgress<'_>, section: PtsSection) -> Vec<Compared> {
     let before = match section.test {
-        PtsTest::HostIdleRecovery => progress.rounds(section).window.map(|window| window.mean),
-        _ => progress.stage(section, PtsStage::SequentialBefore).map(|figures| figures.ends.1),
+        PtsTest::HostIdleRecovery => progress.rounds(section).window.and_then(|window| window.mean()),
+        _ => progress.stage(section, PtsStage::SequentialBefore).and_then(|figures| figures.ends.1),
     };
     let of = |(stage, _)| {
         let figures = progress.stage(section, stage)?;
         // Of the recovery of sequential writes the last minute counts, and random writes are nothing to be compared.
         let figure = match stage {
-            PtsStage::SequentialAfter => Some(figures.ends.1),
+            PtsStage::SequentialAfter => figures.ends.1,
             PtsStage::SequentialBefore | PtsStage::RandomBetween => None,
-            _ => Some(figures.mean),
+            _ => figures.mean,
         };
         let ratio = before.filter(|before| *before > 0.0).zip(figure).map(|(before, figure)| figure / before);
         Some(Compared { stage, figures, ratio })
@@ -53,7 +53,8 @@ pub(super) fn text(progress: &PtsProgress<'_>, section: PtsSection, styler: Styl
     let common = ["", "steps", "mean", "", "ratio", "response", "longest"].map(str::to_owned);
     let mut rows: Vec<Vec<String>> = vec![common.into_iter().chain(heads).collect()];
     for Compared { stage, figures, ratio } in &stages {
-        let value = |value: f64| short(section.test, value);
+        let value =
+            |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), |value| short(section.test, value));
         let interval = figures.interval.as_ref().map(|interval| percent(interval.relative_half_width()));
         let idle = figures.idle.map_or_else(String::new, |idle| idle.to_string());
         let common = [

@@ -427,3 +427,43 @@ fn recovery_demand_and_zones_have_their_plots() {
         assert!(page.contains(&format!("data-kind=\"{kind}\"")), "{kind}");
     }
 }
+
+#[test]
+fn measurements_without_an_operation_have_no_figure_in_any_output() {
+    let mut run = run(1.0);
+    let terms = PtsTerms { tests: vec![PtsTest::Latency], ..terms(1.0) };
+    run.conclusions.push(Concluded::of(&terms));
+    // A tracked cell of the window, and another one.
+    let empty = ["latency, round 3: 0 % reads of 4 KiB", "latency, round 4: 100 % reads of 4 KiB"];
+    for phase in &mut run.phases {
+        if empty.contains(&phase.info.task.name()) {
+            let (index, task) = (phase.info.index, phase.info.task.clone());
+            *phase = synthetic::phase(index, task, &[]);
+        }
+    }
+    let shown = text(&run, &terms, style());
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "round 3 -",
+        "rounds 1 to 5: NOT STEADY; no operation completed in a round of it",
+        "NO FIGURE: no operation completed in 2 measurements, the first of them `latency, round 3: 0 % reads of 4 KiB`",
+        "RESULT: NOT STEADY: latency; NO FIGURE: latency: these figures do not conform to the specification",
+    ] {
+        assert!(words.contains(part), "{part}: {shown}");
+    }
+    assert!(!words.contains("inf") && !words.contains("NaN"), "{shown}");
+    let document = json(&run, &terms);
+    assert_eq!((&document["no_figure"], &document["steady"]), (&json!(empty), &json!(false)));
+    let section = &document["sections"][0];
+    assert_eq!((&section["rounds"][2], &section["window"]["mean"]), (&Value::Null, &Value::Null));
+    let cells = section["cells"].as_array().unwrap();
+    let values: Vec<bool> = cells.iter().map(|cell| cell["value"].is_null()).collect();
+    // Reads only, 65 % reads, writes only, of 4 KiB.
+    assert_eq!(values, [true, false, true], "{cells:?}");
+    let runs = [run];
+    let convergence = chart(&runs, PlotKind::PtsConvergence).unwrap();
+    let rounds: Vec<f64> = convergence.panels[0].lines[0][0].iter().map(|point| point.0).collect();
+    assert_eq!(rounds, [1.0, 2.0, 4.0, 5.0]);
+    let page = crate::html::page(&runs);
+    assert!(page.contains("NO FIGURE: latency") && page.contains("round 4: 100 % reads of 4 KiB"));
+}

@@ -1,6 +1,6 @@
 //! Zones of a hard disk: a row for each zone, a column for each mix and block size.
 
-use iolite_model::{PtsCell, PtsSection, PtsTerms};
+use iolite_model::{PtsCell, PtsPhase, PtsSection, PtsTerms};
 use iolite_results::PtsProgress;
 use serde_json::{Value, json};
 
@@ -52,7 +52,8 @@ pub(super) fn json(progress: &PtsProgress<'_>, section: PtsSection) -> Value {
     let of = |zone: u32| {
         let cells = terms.cells(section, zone);
         let measured = |cell: &PtsCell| {
-            let value = progress.figure(section, *cell)?;
+            progress.phase(section, PtsPhase::Cell(*cell))?;
+            let value = progress.figure(section, *cell);
             Some(json!({ "read_percent": cell.read_percent, "block_bytes": cell.block.0, "value": value }))
         };
         let length = terms.zone_length();

@@ -22,8 +22,8 @@ pub struct PtsProgress<'a> {
 /// A section's rounds as far as they are measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PtsRounds {
-    /// The tracked figure of each complete round.
-    pub values: Vec<f64>,
+    /// The tracked figure of each complete round; `None` of a round in which no operation completed in the tracked cell.
+    pub values: Vec<Option<f64>>,
     /// The last window: of the first rounds that are steady, otherwise of the last rounds. `None` before there are enough.
     pub window: Option<PtsWindow>,
 }
@@ -169,8 +169,8 @@ impl<'a> PtsProgress<'a> {
         self.written(section, rounds) >= self.terms.saturated().0 || spent >= self.terms.saturation.0
     }
 
-    /// The tracked figure of a complete round.
-    fn tracked(&self, section: PtsSection, round: u32) -> Option<f64> {
+    /// The tracked figure of a complete round; `None` where the round is not complete.
+    fn tracked(&self, section: PtsSection, round: u32) -> Option<Option<f64>> {
         if !self.missing(section, round).is_empty() {
             return None;
         }
@@ -178,8 +178,8 @@ impl<'a> PtsProgress<'a> {
         Some(self.cell_figure(section, self.phase(section, PtsPhase::Cell(cell))?))
     }
 
-    /// The figure of a cell: of host idle recovery of its last minute only.
-    fn cell_figure(&self, section: PtsSection, result: &PhaseResult) -> f64 {
+    /// The figure of a cell: of host idle recovery of its last minute only. `None` where no operation completed then.
+    fn cell_figure(&self, section: PtsSection, result: &PhaseResult) -> Option<f64> {
         if section.test != PtsTest::HostIdleRecovery {
             return figure(section.test, result);
         }
@@ -192,11 +192,14 @@ impl<'a> PtsProgress<'a> {
         (window.last + 1).saturating_sub(self.terms.window.max(2))..=window.last
     }
 
-    /// A cell over the rounds of a window; `None` where it is in none of them. The cell's own round is ignored.
+    /// A cell over the rounds of a window; `None` where it is in none of them, and where it has no figure in one of them: a mean of the
+    /// others would leave out the slowest. The cell's own round is ignored.
     pub fn figures(&self, section: PtsSection, window: PtsWindow, cell: PtsCell) -> Option<PtsFigures> {
         let of = |round| self.phase(section, PtsPhase::Cell(PtsCell { round, ..cell }));
         let results: Vec<&PhaseResult> = self.rounds_of(window).filter_map(of).collect();
-        let values: Vec<f64> = results.iter().map(|result| self.cell_figure(section, result)).collect();
+        let values: Option<Vec<f64>> =
+            results.iter().map(|result| self.cell_figure(section, result)).collect();
+        let values = values?;
         if values.is_empty() {
             return None;
         }
@@ -217,9 +220,9 @@ impl<'a> PtsProgress<'a> {
         })
     }
 
-    /// The figure of a cell of one round; `None` where it is not done.
+    /// The figure of a cell of one round; `None` where it is not done, and where no operation completed in it.
     pub fn figure(&self, section: PtsSection, cell: PtsCell) -> Option<f64> {
-        self.phase(section, PtsPhase::Cell(cell)).map(|result| self.cell_figure(section, result))
+        self.phase(section, PtsPhase::Cell(cell)).and_then(|result| self.cell_figure(section, result))
     }
 
     /// Bytes that the write saturation test has written.
@@ -234,23 +237,23 @@ impl<'a> PtsProgress<'a> {
 }
 
 /// The figure of a cell that a test is about: operations a second; of the latency test the mean response time in nanoseconds; of
-/// tests of throughput bytes a second.
-pub(super) fn figure(test: PtsTest, result: &PhaseResult) -> f64 {
+/// tests of throughput bytes a second. `None` where no operation completed: a rate of 0 would be steady, and a time of 0 the best.
+pub(super) fn figure(test: PtsTest, result: &PhaseResult) -> Option<f64> {
     let seconds = result.totals.measured as f64 / 1e9;
     let operations = both(|kind| result.totals.operations(kind) as f64);
     if seconds <= 0.0 || operations <= 0.0 {
-        return 0.0;
+        return None;
     }
-    match test {
+    Some(match test {
         PtsTest::Latency => response(result),
         test if test.is_throughput() => throughput(result),
         _ => operations / seconds,
-    }
+    })
 }
 
 /// Reads and writes per second between two times of a phase, in seconds: of the intervals that begin in it. Of a phase without any
-/// interval there, of all of it.
-fn rate_within(result: &PhaseResult, from: f64, to: f64) -> f64 {
+/// interval there, of all of it. `None` where no operation completed.
+fn rate_within(result: &PhaseResult, from: f64, to: f64) -> Option<f64> {
     // Intervals end a little after they should: the next one would begin beyond the end.
     const TOLERANCE: f64 = 1e-3;
     if from <= 0.0 && to >= result.totals.measured as f64 / 1e9 {
@@ -265,7 +268,10 @@ fn rate_within(result: &PhaseResult, from: f64, to: f64) -> f64 {
         }
         begin += point.seconds;
     }
-    if seconds > 0.0 { operations / seconds } else { figure(PtsTest::WriteSaturation, result) }
+    if seconds <= 0.0 {
+        return figure(PtsTest::WriteSaturation, result);
+    }
+    (operations > 0.0).then(|| operations / seconds)
 }
 
 /// Bytes read and written per second; 0 where no time was measured.

@@ -12,13 +12,14 @@ use super::progress::{PtsProgress, figure, longest, response};
 pub struct PtsStageFigures {
     /// Number of steps that are done.
     pub steps: u32,
-    /// Mean of the steps: operations per second; bytes per second of cross-stimulus recovery.
-    pub mean: f64,
-    /// The mean with its 95 % interval, with each step as one observation; `None` for a single step.
+    /// Mean of the steps: operations per second; bytes per second of cross-stimulus recovery. `None` where no operation completed in
+    /// one of them.
+    pub mean: Option<f64>,
+    /// The mean with its 95 % interval, with each step as one observation; `None` for a single step, and without a mean.
     pub interval: Option<Estimate>,
-    /// The figures of the first step and of the last.
-    pub ends: (f64, f64),
-    /// Mean response time of the steps, in nanoseconds.
+    /// The figures of the first step and of the last; `None` where no operation completed in it.
+    pub ends: (Option<f64>, Option<f64>),
+    /// Mean response time of the steps in which operations completed, in nanoseconds; 0 where there is none.
     pub response: f64,
     /// Longest response time.
     pub max: Nanos,
@@ -37,23 +38,26 @@ impl<'a> PtsProgress<'a> {
     /// The steps of a stage together; `None` where none is done.
     pub fn stage(&self, section: PtsSection, stage: PtsStage) -> Option<PtsStageFigures> {
         let steps = self.steps(section, stage);
-        let values: Vec<f64> = steps.iter().map(|result| figure(section.test, result)).collect();
-        let ends = (*values.first()?, *values.last()?);
-        let windows: Vec<(f64, f64)> = values.iter().map(|value| (1.0, *value)).collect();
-        let count = values.len() as f64;
+        let figures = self.step_figures(section, stage);
+        let ends = (*figures.first()?, *figures.last()?);
+        let values: Option<Vec<f64>> = figures.into_iter().collect();
+        let windows = |values: &Vec<f64>| values.iter().map(|value| (1.0, *value)).collect::<Vec<_>>();
+        let count = steps.len() as f64;
         Some(PtsStageFigures {
             steps: u32::try_from(steps.len()).unwrap_or(u32::MAX),
-            mean: values.iter().sum::<f64>() / count,
-            interval: Estimate::of_windows(&windows, Direction::HigherIsBetter),
+            mean: values.as_ref().map(|values| values.iter().sum::<f64>() / count),
+            interval: values
+                .as_ref()
+                .and_then(|values| Estimate::of_windows(&windows(values), Direction::HigherIsBetter)),
             ends,
-            response: steps.iter().map(|result| response(result)).sum::<f64>() / count,
+            response: mean_response(&steps),
             max: steps.iter().map(|result| longest(result)).max().unwrap_or(Nanos(0)),
             idle: matches!(stage, PtsStage::Bursts(_)).then(|| self.idle(&steps)).flatten(),
         })
     }
 
-    /// The figure of each step of a stage that is done.
-    pub fn step_figures(&self, section: PtsSection, stage: PtsStage) -> Vec<f64> {
+    /// The figure of each step of a stage that is done; `None` where no operation completed in it.
+    pub fn step_figures(&self, section: PtsSection, stage: PtsStage) -> Vec<Option<f64>> {
         self.steps(section, stage).iter().map(|result| figure(section.test, result)).collect()
     }
 
@@ -127,6 +131,12 @@ impl<'a> PtsProgress<'a> {
         let sum = waits.iter().fold(0_u64, |sum, wait| sum.saturating_add(*wait));
         (!waits.is_empty()).then(|| Nanos(sum / waits.len() as u64))
     }
+}
+
+/// Mean of the mean response times of the steps in which operations completed, in nanoseconds.
+fn mean_response(steps: &[&PhaseResult]) -> f64 {
+    let known: Vec<f64> = steps.iter().map(|result| response(result)).filter(|mean| *mean > 0.0).collect();
+    known.iter().sum::<f64>() / known.len().max(1) as f64
 }
 
 /// Whether a run was continued after one phase and before or with the next.

@@ -272,9 +272,22 @@ fn conclusions(terms: &PtsTerms, progress: &PtsProgress<'_>) -> Conclusions {
         ),
     };
     let unsteady = terms.sections().into_iter().filter_map(|section| unsteady(&section)).collect::<Vec<_>>();
-    let warnings = unsteady.into_iter().chain(progress.paused().into_iter().map(paused)).collect();
+    let lacking = progress.lacking().into_iter().filter_map(|section| no_operation(progress, section));
+    let warnings =
+        unsteady.into_iter().chain(progress.paused().into_iter().map(paused)).chain(lacking).collect();
     let concluded: Vec<Concluded> = Vec::new();
     Conclusions { concluded, warnings, verdict: None }
+}
+
+/// Names the measurements of a section in which no operation completed, with what would help.
+fn no_operation(progress: &PtsProgress<'_>, section: PtsSection) -> Option<Warning> {
+    let found = progress.without_figure(section);
+    let first = found.first()?.info.task.name().to_owned();
+    let longer = if progress.terms().is_rehearsal() { "a larger --scale, or " } else { "" };
+    let advice = format!(
+        "the device stopped responding for as long (see the kernel log), or the operations in flight take longer than the measurement:          repeat the test with {longer}fewer of them (--threads, --depth)"
+    );
+    Some(Warning::NoOperation { first, count: found.len() as u64, advice })
 }
 
 #[cfg(test)]

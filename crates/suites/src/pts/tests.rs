@@ -8,6 +8,7 @@ use iolite_stats::{Collector, Completion, PhaseResult, Timetable, recorder};
 
 use super::*;
 
+mod no_operation;
 mod plan;
 
 const ACCESS: PtsAccess =
@@ -91,7 +92,7 @@ fn round(task: &Task) -> u32 {
 
 /// Runs the tests on a device whose rate in each round is this, and returns the run and what was concluded.
 fn simulated(terms: &PtsTerms, run: Run, rate: impl Fn(u32) -> u64) -> (Run, Conclusions) {
-    on_device(terms, run, |task| (rate(round(task)), 1000))
+    on_device(terms, run, |task| (rate(round(task)).max(1), 1000))
 }
 
 /// Runs the tests on a device that does a task at this rate, each operation in so many nanoseconds.
@@ -103,7 +104,7 @@ fn on_device(terms: &PtsTerms, mut run: Run, device: impl Fn(&Task) -> (u64, u64
                 let [task] = <[Task; 1]>::try_from(tasks).unwrap();
                 let index = u32::try_from(run.phases.len()).unwrap();
                 let (rate, response) = device(&task);
-                run.phases.push(phase(index, task, rate.max(1), response));
+                run.phases.push(phase(index, task, rate, response));
             }
             Step::Done(conclusions) => return (run, conclusions),
             other => panic!("{other:?}"),
@@ -159,7 +160,7 @@ fn a_test_that_was_cut_short_before_the_window_is_full_is_not_steady() {
     let progress = PtsProgress::of(&run, &terms);
     let section = terms.sections()[0];
     let found = progress.rounds(section);
-    assert_eq!((found.values, found.window), (vec![100.0; 4], None));
+    assert_eq!((found.values, found.window), (vec![Some(100.0); 4], None));
     assert!(!progress.is_steady(section) && progress.unsteady() == [section]);
     assert!(PtsProgress::of(&whole, &terms).is_steady(section), "with the last cell it is");
 }
@@ -226,12 +227,12 @@ fn recovery_is_compared_with_what_was_steady_before() {
     let progress = PtsProgress::of(&run, &terms);
     let section = terms.sections()[0];
     let baseline = progress.rounds(section).window.unwrap();
-    assert_eq!((baseline.mean, baseline.last), (100.0, 5));
+    assert_eq!((baseline.mean(), baseline.last), (Some(100.0), 5));
     for (seconds, lengths) in [(5, 1), (10, 2), (15, 3), (25, 5), (50, 10)] {
         let bursts = progress.stage(section, PtsStage::Bursts(seconds)).unwrap();
-        assert_eq!((bursts.steps, bursts.mean), (36, f64::from(100 + lengths)));
+        assert_eq!((bursts.steps, bursts.mean), (36, Some(f64::from(100 + lengths))));
         let continuous = progress.stage(section, PtsStage::Continuous(seconds)).unwrap();
-        assert_eq!((continuous.steps, continuous.mean), (3, 100.0));
+        assert_eq!((continuous.steps, continuous.mean), (3, Some(100.0)));
     }
     // A purge, the rounds, the bursts, what follows them.
     assert_eq!(run.phases.len(), 1 + 5 + 5 * (36 + 3));
@@ -262,8 +263,8 @@ fn of_half_hours_of_writes_a_minute_counts_the_last_of_host_idle_recovery_the_fi
         let progress = PtsProgress::of(&run, &terms);
         (progress.rounds(section).values, progress.pre_writes(section).values)
     };
-    assert_eq!(uneven(PtsTest::HostIdleRecovery), (vec![140.0; 5], vec![]));
-    assert_eq!(uneven(PtsTest::Composite), (vec![100.0; 5], vec![60.0; 5]));
+    assert_eq!(uneven(PtsTest::HostIdleRecovery), (vec![Some(140.0); 5], vec![]));
+    assert_eq!(uneven(PtsTest::Composite), (vec![Some(100.0); 5], vec![Some(60.0); 5]));
 }
 
 #[test]
@@ -310,12 +311,12 @@ fn a_stimulus_is_written_before_and_after_another_one() {
     assert!(conclusions.warnings.is_empty(), "it has no steady state: {conclusions:?}");
     let progress = PtsProgress::of(&run, &terms);
     let of = |stage| progress.stage(terms.sections()[0], stage).unwrap();
-    let mib = f64::from(1 << 20);
+    let large = |count: u32| Some(f64::from(count << 20));
     let (before, between, after) =
         (of(PtsStage::SequentialBefore), of(PtsStage::RandomBetween), of(PtsStage::SequentialAfter));
-    assert_eq!((before.steps, before.mean, before.ends), (8, 300.0 * mib, (300.0 * mib, 300.0 * mib)));
-    assert_eq!((between.steps, between.mean), (6, 20_000.0 * 8192.0));
-    assert_eq!((after.steps, after.mean), (8, 100.0 * mib));
+    assert_eq!((before.steps, before.mean, before.ends), (8, large(300), (large(300), large(300))));
+    assert_eq!((between.steps, between.mean), (6, Some(20_000.0 * 8192.0)));
+    assert_eq!((after.steps, after.mean), (8, large(100)));
     // Purge only, no preconditioning; sequential writes go on through the device, and start again where the next 300 MiB do
     // not fit into its 1024.
     let offset = |index: usize| match &file(&run.phases[index].info.task).target {
@@ -341,7 +342,7 @@ fn demand_is_varied_until_steady_and_its_points_have_histograms() {
     let (run, _) = on_device(&terms, nothing_yet(), device);
     let progress = PtsProgress::of(&run, &terms);
     let section = terms.sections()[0];
-    assert_eq!(progress.rounds(section).values, [4000.0; 5]);
+    assert_eq!(progress.rounds(section).values, [Some(4000.0); 5]);
     let figures = progress.by_demand(section);
     let largest = figures[0].demand;
     assert_eq!((figures.len(), largest.threads, largest.depth, figures[0].figures.mean), (9, 4, 4, 4000.0));
@@ -431,9 +432,9 @@ fn zones_are_measured_once_each_without_purge_and_steady_state() {
     assert!(conclusions.warnings.is_empty(), "{conclusions:?}");
     let progress = PtsProgress::of(&run, &terms);
     let sections = terms.sections();
-    assert_eq!(progress.rounds(sections[0]).values, [150.0, 100.0, 50.0]);
+    assert_eq!(progress.rounds(sections[0]).values, [150.0, 100.0, 50.0].map(Some));
     let large = f64::from(1 << 20);
-    assert_eq!(progress.rounds(sections[1]).values, [150.0 * large, 100.0 * large, 50.0 * large]);
+    assert_eq!(progress.rounds(sections[1]).values, [150.0 * large, 100.0 * large, 50.0 * large].map(Some));
     // Two of the three block sizes of the target, and three mixes; two sizes and two mixes.
     assert_eq!(run.phases.len(), 3 * (3 * 2) + 3 * (2 * 2));
     let Target::Existing(last) = &file(&run.phases.last().unwrap().info.task).target else { panic!() };

@@ -47,7 +47,7 @@ fn of_section(
         let figures = progress.step_figures(section, stage);
         for (result, figure) in progress.steps(section, stage).into_iter().zip(figures) {
             clock += minutes(terms.length(stage));
-            rates.push((clock, figure / scale));
+            rates.extend(figure.map(|figure| (clock, figure / scale)));
             let mean = result.summary(OpKind::Write).map(|summary| summary.mean.value.max(1.0));
             means.extend(mean.map(|mean| (clock, mean)));
         }

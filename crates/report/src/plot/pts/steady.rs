@@ -50,7 +50,7 @@ fn tracked(run: &Run, progress: &PtsProgress<'_>, section: PtsSection) -> Option
         return None;
     }
     let values = progress.rounds(section).values.into_iter().enumerate();
-    let points = values.map(|(index, value)| (index as f64 + 1.0, value)).collect();
+    let points = values.filter_map(|(index, value)| Some((index as f64 + 1.0, value?))).collect();
     Some(Line::new(3, series(run, section.name()), points))
 }
 
@@ -106,14 +106,16 @@ fn windows(run: &Run, terms: &PtsTerms, panel: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for section in terms.sections() {
         let rounds = progress.rounds(section);
-        let Some(window) = rounds.window.filter(|window| window.mean > 0.0) else { continue };
-        let share = |value: f64| 100.0 * value / window.mean;
+        let criteria = rounds.window.and_then(|window| Some((window, window.criteria?)));
+        let Some((window, criteria)) = criteria.filter(|(_, criteria)| criteria.mean > 0.0) else { continue };
+        let share = |value: f64| 100.0 * value / criteria.mean;
         let last = rounds.values.len();
         let length = progress.rounds_of(window).count().min(last);
         let values = rounds.values.iter().skip(last - length).enumerate();
-        let points = values.map(|(index, value)| (index as f64 + 1.0, share(*value))).collect();
+        let points =
+            values.filter_map(|(index, value)| Some((index as f64 + 1.0, share((*value)?)))).collect();
         lines.push(Line::new(panel, series(run, section.name()), points));
-        let (first, end) = window.line;
+        let (first, end) = criteria.line;
         let line = vec![(1.0, share(first)), (length as f64, share(end))];
         let name = format!("{}, least squares line", section.name());
         lines.push(Line::new(panel, series(run, name), line));
@@ -133,7 +135,7 @@ pub(in crate::plot) fn saturation(runs: &[Run]) -> Drawn {
             let mut longest = Vec::new();
             for (index, rate) in progress.rounds(section).values.iter().enumerate() {
                 let minutes = (index as f64 + 1.0) * terms.cell.as_secs_f64() / 60.0;
-                panels[0].push((minutes, *rate));
+                panels[0].extend(rate.map(|rate| (minutes, rate)));
                 let cell = terms.tracked(section, u32::try_from(index + 1).unwrap_or(u32::MAX));
                 let result = cell.and_then(|cell| progress.phase(section, PtsPhase::Cell(cell)));
                 if let Some(summary) = result.and_then(|result| result.summary(OpKind::Write)) {
