@@ -168,6 +168,19 @@ pub fn logical_block(file: &File) -> io::Result<u32> {
     Ok(rustix::fs::ioctl_blksszget(file)?)
 }
 
+/// The physical block of a block device in bytes: what it reads and writes at once; `None` where the kernel doesn't say.
+pub fn physical_block(file: &File) -> Option<u32> {
+    rustix::fs::ioctl_blkpbszget(file).ok().filter(|size| *size > 0)
+}
+
+/// Where a partition begins on its disk, in bytes; `None` of what is no partition.
+pub fn partition_start(number: Number) -> Option<u64> {
+    /// Unit of `start` in /sys, whatever the logical block is.
+    const SECTOR: u64 = 512;
+    let text = fs::read_to_string(sys_directory(number).ok()?.join("start")).ok()?;
+    text.trim().parse::<u64>().ok()?.checked_mul(SECTOR)
+}
+
 /// The directory of a block device in /sys.
 fn sys_directory((major, minor): Number) -> io::Result<PathBuf> {
     let path = format!("/sys/dev/block/{major}:{minor}");

@@ -294,25 +294,39 @@ pub fn direct_unit(directory: &Path) -> io::Result<Option<u32>> {
         Err(error) => return Err(error),
     };
     let mut buffer = crate::buffer::AlignedBuffer::new(crate::buffer::ALIGNMENT)?;
-    let written = file.write_all_at(buffer.as_slice(), 0);
-    // From the smallest logical block of any device up to the size of the buffer; the last begins at the start.
-    let whole = buffer.as_slice().len();
-    let mut tried = written.map(|()| None);
-    let mut size = 512;
-    while size <= whole && matches!(tried, Ok(None)) {
-        let part = buffer.as_mut_slice().get_mut(..size).unwrap_or_default();
-        tried = match file.read_exact_at(part, (whole - size) as u64) {
-            Ok(()) => Ok(u32::try_from(size).ok()),
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(None),
-            Err(error) => Err(error),
-        };
-        size *= 2;
-    }
+    let tried = file.write_all_at(buffer.as_slice(), 0).and_then(|()| smallest_read(&file, &mut buffer));
     std::fs::remove_file(&path)?;
     match tried {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(None),
         tried => tried,
     }
+}
+
+/// The smallest size and alignment of direct I/O on a file that is opened for it and has at least 64 KiB, in bytes; `None` where none up
+/// to that works. Found by reading.
+///
+/// # Errors
+/// The file can't be read.
+pub fn direct_unit_of(file: &File) -> io::Result<Option<u32>> {
+    smallest_read(file, &mut crate::buffer::AlignedBuffer::new(64 << 10)?)
+}
+
+/// The smallest size, from the smallest logical block of any device up to the size of the buffer, that can be read; `None` where none can.
+fn smallest_read(file: &File, buffer: &mut crate::buffer::AlignedBuffer) -> io::Result<Option<u32>> {
+    use std::os::unix::fs::FileExt;
+    // The last begins at the start of the file.
+    let whole = buffer.as_slice().len();
+    let mut size = 512;
+    while size <= whole {
+        let part = buffer.as_mut_slice().get_mut(..size).unwrap_or_default();
+        match file.read_exact_at(part, (whole - size) as u64) {
+            Ok(()) => return Ok(u32::try_from(size).ok()),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+            Err(error) => return Err(error),
+        }
+        size *= 2;
+    }
+    Ok(None)
 }
 
 /// Columns of the terminal on standard output; `None` where it is none.

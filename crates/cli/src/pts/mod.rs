@@ -65,7 +65,9 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     if !found.direct {
         session.warn_of_no_direct_io();
     }
-    Pts::left_out(&terms, found.is_device).into_iter().for_each(|warning| session.warn(warning));
+    Pts::left_out(&terms, &found.target, found.is_device)
+        .into_iter()
+        .for_each(|warning| session.warn(warning));
     let access = PtsAccess { backend, direct: found.direct, purged: found.purged(&terms) };
     let mut procedure = Pts::new(terms.clone(), access);
     let mut purge = DevicePurge::new(&terms.target, access.purged, &control);
@@ -234,6 +236,8 @@ mod tests {
             path: target.into(),
             size: Bytes::GIB,
             logical_block: Bytes(512),
+            physical_block: None,
+            partition_start: None,
             discards: false,
             serial: serial.map(str::to_owned),
         };

@@ -60,17 +60,38 @@ impl InspectedTarget {
         }
         let size = Bytes(device::size_of(&file).map_err(cannot)?);
         let access = iolite_sys::file::Access { direct: true, ..iolite_sys::file::Access::default() };
-        let direct = iolite_sys::file::open(&path, access).is_ok();
+        let direct = iolite_sys::file::open(&path, access).ok();
+        let logical_block = logical_block(&file, direct.as_ref()).map_err(cannot)?;
+        let physical_block = device::physical_block(&file).map(|block| Bytes(block.into()));
         let target = PtsTarget {
             path,
             size,
-            logical_block: Bytes(u64::from(device::logical_block(&file).unwrap_or(512))),
+            logical_block,
+            physical_block,
+            partition_start: number.and_then(device::partition_start).map(Bytes),
             discards: number.is_none_or(device::discards),
             serial: number.and_then(device::identity),
         };
         let allocated =
             if is_device { size } else { Bytes(metadata.blocks().saturating_mul(ALLOCATION_UNIT)) };
         let is_namespace = number.is_some_and(device::is_nvme_namespace);
-        Ok(InspectedTarget { target, direct, is_device, is_namespace, allocated })
+        Ok(InspectedTarget { target, direct: direct.is_some(), is_device, is_namespace, allocated })
     }
+}
+
+/// Smallest block without direct I/O.
+const BUFFERED: Bytes = Bytes(512);
+
+/// The smallest block of a device; of a file the unit of direct I/O, where that works.
+fn logical_block(file: &File, direct: Option<&File>) -> std::io::Result<Bytes> {
+    if let Ok(block) = device::logical_block(file) {
+        return Ok(Bytes(block.into()));
+    }
+    let Some(direct) = direct else { return Ok(BUFFERED) };
+    // A file that is too small for this is too small to be tested, and refused for that.
+    let unit = match iolite_sys::file::direct_unit_of(direct) {
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => None,
+        unit => unit?,
+    };
+    Ok(unit.map_or(BUFFERED, |unit| Bytes(unit.into())))
 }

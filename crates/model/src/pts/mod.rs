@@ -83,8 +83,11 @@ pub struct PtsTerms {
     pub write_cache: Option<bool>,
     /// Length of the write saturation test at most.
     pub saturation: Nanos,
-    /// Smallest block of the target.
+    /// Smallest block of the target: smaller ones of the specification are replaced by it.
     pub logical_block: Bytes,
+    /// What the device reads and writes at once: it reads the rest of a block before it writes a part of it. The logical block where it is
+    /// not known.
+    pub physical_block: Bytes,
     /// What the target is, by which it is recognised when a run is resumed.
     pub device: PtsDevice,
 }
@@ -156,9 +159,24 @@ impl PtsTerms {
         self.tests.iter().flat_map(of).collect()
     }
 
-    /// The block sizes of a test that the target takes, the largest first.
-    pub fn blocks_of(&self, test: PtsTest) -> impl Iterator<Item = Bytes> + '_ {
-        test.blocks().iter().copied().filter(|block| self.blocks.contains(block))
+    /// The block sizes of a test, the largest first, each once: those of the specification that the target takes, and its logical block
+    /// instead of smaller ones.
+    pub fn blocks_of(&self, test: PtsTest) -> impl Iterator<Item = Bytes> + use<> {
+        let sizes = test.blocks().iter().map(|block| self.block(*block));
+        let mut blocks: Vec<Bytes> = sizes.filter(|block| self.blocks.contains(block)).collect();
+        blocks.dedup();
+        blocks.into_iter()
+    }
+
+    /// What a block size of the specification is on the target: the size itself, or the logical block if that is larger.
+    pub fn block(&self, size: Bytes) -> Bytes {
+        size.max(self.logical_block)
+    }
+
+    /// The tests with operations that are smaller than the logical block.
+    pub fn replaced(&self) -> Vec<PtsTest> {
+        let smaller = |test: &&PtsTest| test.smallest() < self.logical_block;
+        self.tests.iter().filter(smaller).copied().collect()
     }
 
     /// The cells of a round of a section, in order: mix by mix, each with all block sizes; or from the largest demand to the

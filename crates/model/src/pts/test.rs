@@ -194,6 +194,14 @@ impl PtsTest {
         }
     }
 
+    /// The smallest operation of the specification.
+    pub fn smallest(self) -> Bytes {
+        if self.is_composite() {
+            return Bytes(COMPOSITE[0].0);
+        }
+        self.blocks().last().copied().unwrap_or(Bytes(0))
+    }
+
     /// Whether it writes without a pause but its own, or measures how the device recovers in them: another pause changes its figures.
     pub const fn is_continuous(self) -> bool {
         matches!(self, PtsTest::WriteSaturation | PtsTest::HostIdleRecovery | PtsTest::CrossStimulusRecovery)

@@ -27,6 +27,7 @@ fn terms(blocks: &[u64]) -> PtsTerms {
         write_cache: None,
         saturation: Nanos(24 * 60 * MINUTE),
         logical_block: Bytes(512),
+        physical_block: Bytes(4096),
         device: PtsDevice::default(),
     }
 }
@@ -143,6 +144,41 @@ fn without_blocks_of_512_bytes_the_same_cell_is_tracked() {
     let large = terms(&ALL[..5]);
     assert_eq!(large.tracked(section(PtsTest::Iops), 1).unwrap().block, Bytes(16_384));
     assert_eq!(large.tracked(section(PtsTest::CrossStimulusRecovery), 1), None);
+}
+
+/// Sizes in KiB; 0 are 512 bytes.
+#[test]
+fn on_larger_logical_blocks_every_test_has_cells_of_the_smallest_block() {
+    let of = |logical: u64, test| {
+        let blocks: Vec<u64> = ALL.into_iter().chain([logical]).filter(|size| *size >= logical).collect();
+        let terms = PtsTerms { logical_block: Bytes(logical), ..terms(&blocks) };
+        assert_eq!(terms.replaced().contains(&test), test.smallest() < Bytes(logical), "{test:?} {logical}");
+        let sizes: Vec<u64> = terms.blocks_of(test).map(|block| block.0 >> 10).collect();
+        assert!(test == PtsTest::CrossStimulusRecovery || !terms.cells(terms.sections()[0], 1).is_empty());
+        (sizes, terms.tracked(section(test), 1).map_or(0, |cell| cell.block.0 >> 10))
+    };
+    for (logical, test, sizes, tracked) in [
+        (512, PtsTest::Latency, vec![8, 4, 0], 4),
+        (4096, PtsTest::Iops, vec![1024, 128, 64, 32, 16, 8, 4], 4),
+        (4096, PtsTest::Latency, vec![8, 4], 4),
+        (16_384, PtsTest::Iops, vec![1024, 128, 64, 32, 16], 16),
+        (16_384, PtsTest::Latency, vec![16], 16),
+        (16_384, PtsTest::WriteSaturation, vec![16], 16),
+        (16_384, PtsTest::HostIdleRecovery, vec![16], 16),
+        (16_384, PtsTest::CrossStimulusRecovery, vec![1024, 16], 0),
+        (16_384, PtsTest::DemandIntensity, vec![16], 16),
+        (16_384, PtsTest::DemandVariation, vec![64], 64),
+        (16_384, PtsTest::Composite, vec![64], 64),
+        (16_384, PtsTest::ZoneIops, vec![64, 16], 16),
+        (65_536, PtsTest::ZoneIops, vec![64], 64),
+        (65_536, PtsTest::ZoneThroughput, vec![1024, 64], 1024),
+    ] {
+        assert_eq!(of(logical, test), (sizes, tracked), "{test:?} {logical}");
+    }
+    let terms = PtsTerms { logical_block: Bytes(16_384), ..terms(&ALL[..5]) };
+    let sections = terms.sections().into_iter().filter(|section| section.test == PtsTest::Throughput);
+    let named: Vec<String> = sections.map(PtsSection::name).collect();
+    assert_eq!(named, ["throughput of 1 MiB", "throughput of 64 KiB", "throughput of 16 KiB"]);
 }
 
 #[test]

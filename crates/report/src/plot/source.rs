@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use iolite_model::{OpKind, Quantile};
+use iolite_model::{Bytes, OpKind, PtsTerms, Quantile};
 use iolite_results::Run;
 use iolite_stats::{Histogram, PhaseResult, Point};
 
@@ -53,8 +53,29 @@ impl Drawn {
     }
 }
 
+/// Largest logical block whose tests have the sizes of the specification, apart from those of 512 bytes.
+const USUAL_BLOCK: Bytes = Bytes(4096);
+
+/// The runs of the specification's tests with larger operations than the specification has.
+fn enlarged(runs: &[Run]) -> Option<String> {
+    let of = |run: &Run| {
+        let terms: PtsTerms = run.concluded().last()?;
+        let is_larger = terms.logical_block > USUAL_BLOCK && !terms.replaced().is_empty();
+        is_larger.then(|| {
+            let (id, block) = (&run.info.id.0, terms.logical_block);
+            format!("{id}: no operations below {block}, the logical block of the device.")
+        })
+    };
+    let all: Vec<String> = runs.iter().filter_map(of).collect();
+    (!all.is_empty()).then(|| all.join(" "))
+}
+
 /// Marks what is no figure of the specification, before what else is noted on a chart.
 fn marked(runs: &[Run], note: Option<String>) -> Option<String> {
+    let note = match (enlarged(runs), note) {
+        (Some(enlarged), Some(note)) => Some(format!("{enlarged} {note}")),
+        (one, other) => one.or(other),
+    };
     let rehearsals = runs.iter().filter(|run| run.rehearsal().is_some());
     let names: Vec<&str> = rehearsals.map(|run| run.info.id.0.as_str()).collect();
     let rehearsal = (!names.is_empty()).then(|| {

@@ -12,7 +12,8 @@
 //! | `not_complete` | names of the other sections that the run was ended before, or in |
 //! | `no_figure` | names of the measurements in which no operation completed: they have no figure, and means that would include them are null |
 //! | `resumed_from` | null, or the run that this one continues: `run`, `phases` (number of its phases in this run), `idle` (ns between both) |
-//! | `terms` | what was asked for; sizes in bytes, times in nanoseconds |
+//! | `terms` | what was asked for; sizes in bytes, times in nanoseconds; `logical_block`: smaller operations of the specification are replaced by it; `physical_block`: what the drive reads and writes at once |
+//! | `replaced` | names of the tests with operations that the logical block replaces, or that their composite workload omits |
 //! | `write_cache` | null, or the drive's write cache: `device`, `by` (what was switched), `before` and `during` (whether it was on) |
 //! | `sections` | list: `name`, `unit`, `preconditioning` (`rounds`: rates of the first minutes of writes of the test's access pattern, and whether they are `steady`; null without), `rounds` (the tracked figure of each, null where no operation completed; of tests by zone, of each zone), `purged`, `paused` (whether a recovery or write saturation test was continued in the middle by another run), `window` (null, or `first`, `last`, `mean`, `range_percent`, `rise_percent`, `steady`; the three figures are null where a round has none), `cells` (list, means over the window, null where a round of it has no figure: `read_percent`, `block_bytes` (of the composite workload the largest), `threads` and `depth` (null where they are not varied), `value`, `interval` over the window's rounds, `mean_response_ns`, `max_response_ns`, `bytes_per_second`, `cache` of each round; of host idle recovery, `value` and `interval` are of the last `terms.cell` of each round, the others of the whole round), `stages`, `operating_points`, `zones` |
 //! | `sections[].stages` | list, of recovery tests: `name`, `steps` (number), `value`, `interval` over the steps, `first`, `last`, `ratio` (to the writes before), `wait_ns` and `idle_ns` (asked for and measured), `mean_response_ns`, `max_response_ns` |
@@ -69,9 +70,10 @@ fn settings(terms: &PtsTerms, styler: Styler) -> String {
     };
     let threads = if terms.threads == 1 { "1 thread".into() } else { format!("{} threads", terms.threads) };
     let class = terms.class.map(|class| format!("class {}, ", class.name())).unwrap_or_default();
-    let rounds = last_part(terms);
+    let (rounds, blocks) = (last_part(terms), blocks(terms));
     let text = format!(
-        "{class}active range {}, {} with queue depth {}, {} per cell and round, window of {} rounds, at most {}; {purge}{rounds}",
+        "{class}active range {}, {} with queue depth {}, {} per cell and round, window of {} rounds, at most {}; {blocks}; \
+         {purge}{rounds}",
         terms.span, threads, terms.depth, terms.cell, terms.window, terms.max_rounds
     );
     let mut out = machine::line(styler, "settings", text);
@@ -81,6 +83,19 @@ fn settings(terms: &PtsTerms, styler: Styler) -> String {
         out += &(styler.paint(Emphasis::Caution, &styler.clean(text)) + "\n");
     }
     out
+}
+
+/// The blocks of the device, and what they mean for operations that are smaller.
+fn blocks(terms: &PtsTerms) -> String {
+    let (logical, physical) = (terms.logical_block, terms.physical_block);
+    let mut text = format!("logical block {logical}");
+    if physical > logical {
+        text += &format!(", physical block {physical}: the drive reads before it writes a part of a block");
+    }
+    if !terms.replaced().is_empty() {
+        text += ", no operations below it";
+    }
+    text
 }
 
 /// The rounds of host idle recovery, which are longer than a cell; empty where there are none.
@@ -278,6 +293,7 @@ pub(crate) fn json(run: &Run, terms: &PtsTerms) -> Value {
             .flat_map(|section| progress.without_figure(*section))
             .map(|result| result.info.task.name())
             .collect::<Vec<_>>(),
+        "replaced": terms.replaced().iter().map(|test| test.name()).collect::<Vec<_>>(),
         "write_cache": run.concluded::<PtsWriteCache>().last(),
         "resumed_from": run.concluded::<PtsResumed>().last(),
         "terms": terms,

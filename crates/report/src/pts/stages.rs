@@ -74,15 +74,19 @@ pub(super) fn text(progress: &PtsProgress<'_>, section: PtsSection, styler: Styl
 }
 
 fn legend(terms: &PtsTerms, section: PtsSection, styler: Styler) -> String {
+    let smallest = |terms: &PtsTerms| terms.block(section.test.smallest());
     let text = match section.test {
         PtsTest::HostIdleRecovery => format!(
-            "writes of 4 KiB per second; ratio: to the mean of the window above, without waits; above 1, the drive uses the waits; \
+            "writes of {} per second; ratio: to the mean of the window above, without waits; above 1, the drive uses the waits; \
              idle: measured mean time without writes before a burst of {}",
+            smallest(terms),
             terms.length(PtsStage::Bursts(0))
         ),
-        _ => "MiB written per second, sequential writes of 1 MiB, random writes of 8 KiB; ratio: last step to the last step of the \
-              sequential writes before; below 1, the drive has not recovered"
-            .to_owned(),
+        _ => format!(
+            "MiB written per second, sequential writes of 1 MiB, random writes of {}; ratio: last step to the last step of the \
+             sequential writes before; below 1, the drive has not recovered",
+            smallest(terms)
+        ),
     };
     styler.item("  ", 2, text)
 }

@@ -28,6 +28,7 @@ pub(crate) fn terms(scale: f64) -> PtsTerms {
         write_cache: None,
         saturation: Nanos(300_000_000_000),
         logical_block: Bytes(4096),
+        physical_block: Bytes(4096),
         device: PtsDevice::default(),
     }
 }
@@ -104,6 +105,30 @@ fn the_settings_say_which_part_of_a_round_of_host_idle_recovery_counts() {
     let rounds = "host-idle-recovery: rounds of 1800 s, of which the last 60.0 s count";
     assert!(shown.contains(rounds), "{shown}");
     assert!(!of(&[PtsTest::Iops]).contains("host-idle-recovery"));
+}
+
+#[test]
+fn the_settings_and_plots_have_the_blocks_of_the_device() {
+    let of = |logical: u64, physical| {
+        let terms = PtsTerms { logical_block: Bytes(logical), physical_block: Bytes(physical), ..terms(1.0) };
+        let shown = settings(&terms, Styler(style()));
+        (shown.split_whitespace().collect::<Vec<_>>().join(" "), terms)
+    };
+    let (emulated, _) = of(512, 4096);
+    assert!(
+        emulated.contains("logical block 512 B, physical block 4 KiB: the drive reads before it writes"),
+        "{emulated}"
+    );
+    let (native, _) = of(4096, 4096);
+    assert!(native.contains("logical block 4 KiB, no operations below it; purged by"), "{native}");
+    let (large, terms) = of(16_384, 16_384);
+    assert!(large.contains("logical block 16 KiB, no operations below it"), "{large}");
+    let mut run = run(1.0);
+    run.conclusions.push(Concluded::of(&PtsTerms { logical_block: Bytes(512), ..terms.clone() }));
+    assert_eq!(chart(&[run.clone()], PlotKind::PtsConvergence).unwrap().note, None);
+    run.conclusions.push(Concluded::of(&PtsTerms { blocks: vec![Bytes(65_536), Bytes(16_384)], ..terms }));
+    let note = chart(&[run], PlotKind::Timeline).unwrap().note.unwrap();
+    assert!(note.contains("no operations below 16 KiB, the logical block of the device"), "{note}");
 }
 
 #[test]

@@ -48,8 +48,8 @@ impl Pts {
     }
 
     /// What the tests leave out on a device, or a file, as warnings.
-    pub fn left_out(terms: &PtsTerms, is_device: bool) -> Vec<Warning> {
-        terms::left_out(terms, is_device)
+    pub fn left_out(terms: &PtsTerms, target: &PtsTarget, is_device: bool) -> Vec<Warning> {
+        terms::left_out(terms, target, is_device)
     }
 
     /// What the tests write at most: the preconditioning, the write saturation, and rounds and stages for as long as they may last,

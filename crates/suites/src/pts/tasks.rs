@@ -116,7 +116,7 @@ pub(super) fn pre_write(
     let task = FileTask {
         mix: Mix::Write,
         access: Access::Random,
-        block: section.test.blocks().first().copied().unwrap_or(BURST),
+        block: largest_block(terms, section),
         ..base(terms, section, PtsPhase::PreWrite(pre_write))
     };
     loaded(composed(task, terms, section.test), terms.pre_write_length(pre_write), demand, access)
@@ -132,10 +132,10 @@ pub(super) fn step(
     access: &PtsAccess,
 ) -> Task {
     let (block, order) = match step.stage {
-        PtsStage::Bursts(_) | PtsStage::Continuous(_) => (BURST, Access::Random),
+        PtsStage::Bursts(_) | PtsStage::Continuous(_) => (terms.block(BURST), Access::Random),
         PtsStage::SequentialBefore | PtsStage::SequentialAfter => (LARGE, Access::Sequential),
-        PtsStage::RandomBetween => (SMALL, Access::Random),
-        PtsStage::Histogram(_) => (section.test.blocks().first().copied().unwrap_or(BURST), Access::Random),
+        PtsStage::RandomBetween => (terms.block(SMALL), Access::Random),
+        PtsStage::Histogram(_) => (largest_block(terms, section), Access::Random),
     };
     let read_percent = section.test.mixes().first().copied().unwrap_or(0);
     let task = FileTask {
@@ -152,6 +152,11 @@ pub(super) fn step(
 /// Number of threads and queue depth of the tests that do not vary them.
 pub(super) fn usual(terms: &PtsTerms) -> PtsDemand {
     PtsDemand { threads: terms.threads.max(1), depth: terms.depth.max(1) }
+}
+
+/// The largest block of a test.
+fn largest_block(terms: &PtsTerms, section: PtsSection) -> Bytes {
+    terms.block(section.test.blocks().first().copied().unwrap_or(BURST))
 }
 
 fn mix(read_percent: u8) -> Mix {

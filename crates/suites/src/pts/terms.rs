@@ -14,6 +14,12 @@ const UNIT: u64 = 1 << 20;
 const CELL: Nanos = Nanos(60_000_000_000);
 const SATURATION: Nanos = Nanos(24 * 3_600_000_000_000);
 
+/// Largest logical block: the largest operation of the composite workload is as large.
+const LARGEST_BLOCK: Bytes = Bytes(64 << 10);
+
+/// What partitions are aligned to at least: the physical block of nearly all drives.
+const ALIGNMENT: u64 = 4096;
+
 /// Shortest cell: ten intervals.
 const SHORTEST: u64 = 100_000_000;
 
@@ -93,6 +99,10 @@ pub struct PtsTarget {
     pub size: Bytes,
     /// Its smallest block.
     pub logical_block: Bytes,
+    /// What it reads and writes at once; `None` where that is not known.
+    pub physical_block: Option<Bytes>,
+    /// Where it begins on its disk; `None` of what is no partition.
+    pub partition_start: Option<Bytes>,
     /// Whether it can discard.
     pub discards: bool,
     /// Its serial number, where it has one, and which part of the drive it is.
@@ -115,6 +125,15 @@ pub enum PtsError {
     Small {
         /// What was asked for, or there is.
         size: Bytes,
+    },
+    /// Its blocks are larger than the operations of some tests.
+    #[error(
+        "its logical block is {block}: sizes of the tests must be powers of two up to {LARGEST_BLOCK} and multiples of it; test a \
+         device with smaller blocks, or format this one with smaller ones (`nvme id-ns` lists what an NVMe drive supports)"
+    )]
+    Block {
+        /// The logical block.
+        block: Bytes,
     },
     /// A zone is too small.
     #[error("{zones} zones of {size} are too small to test: specify fewer --zones (at least {MIN} each)")]
@@ -141,6 +160,10 @@ pub enum PtsError {
 }
 
 pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms, PtsError> {
+    let block = target.logical_block;
+    if !block.0.is_power_of_two() || block > LARGEST_BLOCK {
+        return Err(PtsError::Block { block });
+    }
     let size = range(&request, target.size)?;
     let span = size.round_down(UNIT);
     if span < MIN {
@@ -165,7 +188,7 @@ pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms,
         cell: scaled(CELL, SHORTEST),
         max_rounds: request.max_rounds,
         window: WINDOW,
-        blocks: blocks(target.logical_block),
+        blocks: blocks(block),
         threads: request.threads,
         depth: request.depth,
         demand,
@@ -177,7 +200,8 @@ pub(super) fn terms(request: PtsRequest, target: &PtsTarget) -> Result<PtsTerms,
             PtsWriteCacheRequest::Switch(on) => Some(on),
         },
         saturation: scaled(SATURATION, SHORTEST),
-        logical_block: target.logical_block,
+        logical_block: block,
+        physical_block: target.physical_block.map_or(block, |physical| physical.max(block)),
         device: PtsDevice { serial: target.serial.clone(), size: target.size },
     };
     let zoned = terms.tests.iter().any(|test| test.is_by_zone());
@@ -223,12 +247,12 @@ fn tests(request: &PtsRequest) -> Vec<PtsTest> {
     PtsTest::ALL.iter().copied().filter(asked).collect()
 }
 
-/// All block sizes that a target takes, the largest first.
+/// All block sizes that a target takes, the largest first; smaller ones than its logical block are replaced by that.
 fn blocks(logical_block: Bytes) -> Vec<Bytes> {
-    let mut blocks: Vec<Bytes> = PtsTest::ALL.iter().flat_map(|test| test.blocks()).copied().collect();
+    let all = PtsTest::ALL.iter().flat_map(|test| test.blocks());
+    let mut blocks: Vec<Bytes> = all.map(|block| (*block).max(logical_block)).collect();
     blocks.sort_unstable();
     blocks.dedup();
-    blocks.retain(|block| block.0.is_multiple_of(logical_block.0.max(1)));
     blocks.reverse();
     blocks
 }
@@ -244,8 +268,9 @@ fn purge(request: &PtsRequest, target: &PtsTarget) -> Result<Option<PtsPurge>, P
 }
 
 /// What the tests leave out on this target, as warnings.
-pub(super) fn left_out(terms: &PtsTerms, is_device: bool) -> Vec<Warning> {
-    let mut warnings = Vec::new();
+pub(super) fn left_out(terms: &PtsTerms, target: &PtsTarget, is_device: bool) -> Vec<Warning> {
+    let mut warnings = Vec::from_iter(misaligned(terms, target));
+    warnings.extend(replaced(terms));
     if terms.is_rehearsal() {
         let why = format!(
             "this is a rehearsal at scale {}: its figures do not conform to the specification; omit --scale to measure",
@@ -264,6 +289,39 @@ pub(super) fn left_out(terms: &PtsTerms, is_device: bool) -> Vec<Warning> {
         warnings.push(Warning::LeftOut { what: "the device itself".into(), why: why.into() });
     }
     warnings
+}
+
+/// Names the tests whose smallest operations are larger than in the specification.
+fn replaced(terms: &PtsTerms) -> Option<Warning> {
+    let (block, tests) = (terms.logical_block, terms.replaced());
+    let names: Vec<&str> = tests.iter().map(|test| test.name()).collect();
+    let composite = match tests.iter().any(|test| test.is_composite()) {
+        true => "; the composite workload omits them, and its other sizes keep their ratios",
+        false => "",
+    };
+    (!names.is_empty()).then(|| Warning::LeftOut {
+        what: format!("operations smaller than {block}"),
+        why: format!(
+            "this is the logical block of the device, which refuses smaller ones: {} use {block} instead{composite}. Compare these \
+             figures with those of devices with the same logical block",
+            names.join(", ")
+        ),
+    })
+}
+
+/// Whether a partition begins within a physical block, so that operations at multiples of 4 KiB are not aligned to the device's blocks.
+fn misaligned(terms: &PtsTerms, target: &PtsTarget) -> Option<Warning> {
+    let (start, unit) = (target.partition_start?, terms.physical_block.0.max(ALIGNMENT));
+    (!start.0.is_multiple_of(unit)).then(|| Warning::LeftOut {
+        what: "aligned operations".to_owned(),
+        why: format!(
+            "{} begins at byte {} of its disk, which is no multiple of {}: nearly every operation takes a part of one more block of the \
+             drive, and writes are slower; create the partition at a multiple of 1 MiB",
+            target.path.display(),
+            start.0,
+            Bytes(unit)
+        ),
+    })
 }
 
 #[cfg(test)]
@@ -291,6 +349,8 @@ mod tests {
             path: "/dev/x".into(),
             size: Bytes(size),
             logical_block: Bytes(block),
+            physical_block: Some(Bytes(4096)),
+            partition_start: None,
             discards: true,
             serial: Some("S1".into()),
         }
@@ -390,6 +450,42 @@ mod tests {
         let of = |block| terms(request(), &target(1 << 30, block)).unwrap().blocks;
         assert!(of(512).contains(&Bytes(512)) && of(512).is_sorted_by(|a, b| a > b));
         assert!(!of(4096).contains(&Bytes(512)) && of(4096).contains(&Bytes(4096)));
+        assert_eq!(of(65_536), [1 << 20, 128 << 10, 64 << 10].map(Bytes));
+        for block in [0, 520, 128 << 10] {
+            let error = terms(request(), &target(1 << 30, block)).unwrap_err();
+            assert_eq!(error, PtsError::Block { block: Bytes(block) });
+        }
+    }
+
+    #[test]
+    fn operations_that_are_replaced_and_partitions_that_are_not_aligned_are_named() {
+        let warnings = |tests: &[PtsTest], target: PtsTarget| {
+            let terms = terms(PtsRequest { tests: tests.to_vec(), ..request() }, &target).unwrap();
+            left_out(&terms, &target, true).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let all = PtsTest::ALL;
+        assert!(warnings(all, target(1 << 30, 512)).is_empty());
+        let native = warnings(&[PtsTest::Iops, PtsTest::WriteSaturation], target(1 << 30, 4096));
+        assert_eq!(native.len(), 1);
+        assert!(native[0].starts_with("skipped: operations smaller than 4 KiB: "), "{native:?}");
+        assert!(native[0].contains("refuses smaller ones: iops use 4 KiB instead. Compare"), "{native:?}");
+        let large = warnings(all, target(1 << 30, 16_384));
+        for test in all {
+            assert!(large[0].contains(test.name()), "{test:?}: {large:?}");
+        }
+        assert!(large[0].contains("the composite workload omits them"), "{large:?}");
+        let partition = |start| PtsTarget { partition_start: Some(Bytes(start)), ..target(1 << 30, 512) };
+        assert!(
+            warnings(all, partition(1 << 20)).is_empty() && warnings(all, partition(34 * 4096)).is_empty()
+        );
+        let misaligned = warnings(all, partition(63 * 512));
+        assert!(
+            misaligned[0].contains("/dev/x begins at byte 32256 of its disk, which is no multiple of 4 KiB"),
+            "{misaligned:?}"
+        );
+        // Beyond 4 KiB by the physical block.
+        let coarse = PtsTarget { physical_block: Some(Bytes(16_384)), ..partition(34 * 4096) };
+        assert!(warnings(all, coarse)[0].contains("no multiple of 16 KiB"));
     }
 
     #[test]

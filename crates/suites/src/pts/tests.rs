@@ -37,6 +37,7 @@ fn terms(tests: &[PtsTest]) -> PtsTerms {
         write_cache: None,
         saturation: Nanos(1000 * CELL),
         logical_block: Bytes(4096),
+        physical_block: Bytes(4096),
         device: PtsDevice::default(),
     }
 }
@@ -423,6 +424,40 @@ fn the_composite_workload_has_many_sizes_and_hot_parts() {
     assert_eq!((spots[0].length, spots[0].io_percent), (five, 50.0));
     assert_eq!((spots[1].offset, spots[1].length, spots[1].io_percent), (five, fifteen, 30.0));
     assert_eq!((task.mix, task.sizes.as_ref().unwrap().alignment), (Mix::ReadPercent(40), Bytes(4096)));
+}
+
+#[test]
+fn on_blocks_of_16_kib_no_operation_is_smaller_and_every_test_is_measured() {
+    let blocks = [1 << 20, 128 << 10, 64 << 10, 32 << 10, 16 << 10].map(Bytes).to_vec();
+    let logical_block = Bytes(16 << 10);
+    let terms = PtsTerms { scale: 0.0001, blocks, logical_block, ..terms(PtsTest::ALL) };
+    let (run, conclusions) = simulated(&terms, nothing_yet(), |_| 100);
+    assert!(conclusions.warnings.is_empty(), "{conclusions:?}");
+    for phase in &run.phases {
+        let task = file(&phase.info.task);
+        assert!(task.block.0.is_multiple_of(logical_block.0), "{task:?}");
+        let Some(sizes) = &task.sizes else { continue };
+        let iolite_model::SizeLaw::Split(parts) = &sizes.writes else { panic!("{sizes:?}") };
+        assert!(parts.iter().all(|part| part.size.0.is_multiple_of(logical_block.0)), "{sizes:?}");
+        let Access::HotSpots(spots) = &task.access else { panic!("{task:?}") };
+        assert!(spots.iter().all(|spot| spot.offset.0.is_multiple_of(logical_block.0)), "{spots:?}");
+    }
+    let progress = PtsProgress::of(&run, &terms);
+    assert!(progress.conforms());
+    for section in terms.sections() {
+        let is_measured =
+            !progress.rounds(section).values.is_empty() || section.test == PtsTest::CrossStimulusRecovery;
+        assert!(is_measured, "{section:?}");
+    }
+    let names = names(&run);
+    for name in [
+        "latency, round 1: 100 % reads of 16 KiB",
+        "throughput of 16 KiB, round 1: 0 % reads of 16 KiB",
+        "write-saturation, round 1: 0 % reads of 16 KiB",
+        "host-idle-recovery, round 1: 0 % reads of 16 KiB",
+    ] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
 }
 
 #[test]

@@ -152,6 +152,7 @@ pub(in crate::plot) fn saturation(runs: &[Run]) -> Drawn {
         }
     }
     let axes = [("writes per second", false), ("response time", true)];
-    let about = "Random writes of 4 KiB over the time that was written: operations per second, mean and longest response time";
+    let about =
+        "Random writes over the time that was written: operations per second, mean and longest response time";
     drawn("Write saturation", about, &axes, "minutes of writing", lines)
 }
