@@ -1,9 +1,9 @@
 //! What the phases of the specification are in the engine's terms.
 
 use iolite_model::{
-    Access, BackendKind, Bytes, ExistingTarget, FileTask, HotSpot, Mix, Nanos, Overwrite, PtsCell, PtsDemand,
-    PtsPhase, PtsPreWrite, PtsSection, PtsStage, PtsStep, PtsTerms, PtsTest, Sizes, Start, Stop, Target,
-    Task, composite_sizes,
+    Access, BackendKind, Bytes, ExistingTarget, FileTask, HotSpot, Mix, Nanos, OnError, Overwrite, PtsCell,
+    PtsDemand, PtsPhase, PtsPreWrite, PtsSection, PtsStage, PtsStep, PtsTerms, PtsTest, Sizes, Start, Stop,
+    Target, Task, composite_sizes,
 };
 
 /// Bytes of an operation of the preconditioning.
@@ -41,6 +41,8 @@ fn base(terms: &PtsTerms, section: PtsSection, phase: PtsPhase) -> FileTask {
         target: part(terms, Bytes(0), terms.span),
         backend: BackendKind::Sync,
         access: Access::Sequential,
+        // After an error the figures are none, and preconditioning that leaves blocks out is none.
+        errors: OnError { max: Some(0), ..OnError::default() },
         ..FileTask::default()
     }
 }
