@@ -6,6 +6,8 @@
 mod common;
 #[path = "suites/iometer.rs"]
 mod iometer;
+#[path = "suites/pts_ended.rs"]
+mod pts_ended;
 #[path = "suites/rehearsal.rs"]
 mod rehearsal;
 #[path = "suites/widths.rs"]

@@ -1,6 +1,7 @@
 //! `iolite pts`: SNIA's Solid State Storage Performance Test Specification on a device or a file.
 
 mod args;
+mod resume;
 mod target;
 
 use std::os::unix::fs::FileTypeExt;
@@ -8,12 +9,10 @@ use std::path::PathBuf;
 
 use iolite_engine::Control;
 use iolite_model::{
-    Bytes, Concluded, Ending, Event, Filesystem, Nanos, PtsPurge, PtsPurged, PtsResumed, PtsTerms, Storage,
-    WritePlan,
+    Bytes, Concluded, Event, Filesystem, Nanos, PtsPurge, PtsPurged, PtsResumed, PtsTerms, Storage, WritePlan,
 };
 use iolite_results::{PtsProgress, Run, RunRequest};
 use iolite_session::{DevicePurge, Session, SwitchedCache, ending};
-use iolite_store::Store;
 use iolite_suites::{Pts, PtsAccess};
 
 use self::target::InspectedTarget;
@@ -33,7 +32,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let storage = iolite_observe::storage_of_target(&terms.target)?;
     let missing = found.missing(&terms);
     check_space(&terms, missing, &storage.filesystem)?;
-    let earlier = args.resume.as_deref().map(|name| earlier(&args, name, &terms)).transpose()?;
+    let earlier = args.resume.as_deref().map(|name| resume::earlier(&args, name, &terms)).transpose()?;
     let before = earlier.as_ref().map(|(run, _)| run);
     let plan = WritePlan { space: missing, ..Pts::writes(&terms, found.purged(&terms), before) };
     let allowed = allowed(&args, &terms, &args.writes.limits().on(plan.clone(), &storage))?;
@@ -54,7 +53,7 @@ pub(crate) fn run(args: PtsArgs) -> anyhow::Result<Exit> {
     let mut cache = write_cache(&args, &terms, &storage, found.is_device, before)?;
     let mut session = setup::begin(storage, None, &args.output, plan.duration, &control)?;
     if let Some(earlier) = earlier {
-        resume(&mut session, earlier);
+        take_over(&mut session, earlier);
     }
     session.scratch().allow_overwriting(allowed);
     session.plan_writes(&plan);
@@ -100,7 +99,7 @@ fn write_cache(
 }
 
 /// Takes over what an earlier run has measured, and records which run that was.
-fn resume(session: &mut Session<'_>, (run, events): (Run, Vec<Event>)) {
+fn take_over(session: &mut Session<'_>, (run, events): (Run, Vec<Event>)) {
     let length = session.take_over(events);
     let phases = session.history().len() as u64;
     let ended = run.info.started_unix.0.saturating_add(length.0);
@@ -172,94 +171,5 @@ fn allowed(args: &PtsArgs, terms: &PtsTerms, plan: &WritePlan) -> anyhow::Result
             let shown = args.target.display();
             refuse!("{}; to confirm, add --allow-overwrite {shown}", budget(terms, plan));
         }
-    }
-}
-
-/// The run that is to be resumed, and its events.
-fn earlier(args: &PtsArgs, name: &str, terms: &PtsTerms) -> anyhow::Result<(Run, Vec<Event>)> {
-    let path = setup::stored_results(args.output.results.clone())?;
-    let store = Store::open(&path)?;
-    let id = store.find(name).map_err(UsageError::new)?;
-    store.mark_interrupted()?;
-    let events = store.events(&id)?;
-    let run = Run::of(&events).ok_or_else(|| UsageError::new(format!("run {id} has no start record")))?;
-    if run.ending.is_none() {
-        refuse!(
-            "run {id} is still measuring: let it end, or interrupt it, then resume it; if it was killed on another host, \
-             say so by `iolite results end {id}`"
-        );
-    }
-    let Some(theirs) = run.concluded::<PtsTerms>().next() else {
-        refuse!("run {id} is not a run of `iolite pts`: specify another run (see `iolite results list`)");
-    };
-    if let Some(reason) = other_device(&theirs, terms) {
-        refuse!("run {id} measured {reason}");
-    }
-    if (PtsTerms { target: terms.target.clone(), ..theirs }) != *terms {
-        refuse!(
-            "run {id} has other arguments (class, tests, scale, sizes, threads, depth or settings of the device): repeat the same \
-             arguments to resume it: {}",
-            run.info.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ")
-        );
-    }
-    if run.ending == Some(Ending::Completed) {
-        refuse!("run {id} has completed its tests: there is nothing to resume; omit --resume to repeat them");
-    }
-    Ok((run, events))
-}
-
-/// What an earlier run has measured instead, and what to do; `None` where it is the same device. By its serial number, where it has one:
-/// after a reboot, the kernel may name it differently.
-fn other_device(theirs: &PtsTerms, ours: &PtsTerms) -> Option<String> {
-    let (their, our) = (theirs.target.display(), ours.target.display());
-    if theirs.device != ours.device {
-        return Some(format!(
-            "another device at {their} ({}), this one is {}: specify the same device to resume it",
-            theirs.device, ours.device
-        ));
-    }
-    let is_named = ours.device.serial.is_none() && theirs.target != ours.target;
-    is_named.then(|| {
-        format!(
-            "{their} and not {our}, which has no serial number that it could be recognised by under another name: specify the same \
-             path to resume it"
-        )
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn terms(target: &str, serial: Option<&str>) -> PtsTerms {
-        let found = iolite_suites::PtsTarget {
-            path: target.into(),
-            size: Bytes::GIB,
-            logical_block: Bytes(512),
-            physical_block: None,
-            partition_start: None,
-            discards: false,
-            serial: serial.map(str::to_owned),
-        };
-        let args = <PtsArgs as clap::Parser>::try_parse_from(["pts", target]).unwrap();
-        Pts::terms(args.request(), &found).unwrap()
-    }
-
-    #[test]
-    fn a_device_is_recognised_by_its_serial_number_under_another_name() {
-        let other = |theirs: (&str, Option<&str>), ours: (&str, Option<&str>)| {
-            other_device(&terms(theirs.0, theirs.1), &terms(ours.0, ours.1))
-        };
-        assert_eq!(other(("/dev/sdb", Some("S1")), ("/dev/sdc", Some("S1"))), None);
-        let replaced = other(("/dev/sdb", Some("S1")), ("/dev/sdb", Some("S2"))).unwrap();
-        assert!(replaced.contains("serial number S1, 1 GiB), this one is serial number S2"), "{replaced}");
-        let part = other(("/dev/sdb1", Some("S1, partition 1")), ("/dev/sdb2", Some("S1, partition 2")));
-        assert!(part.is_some());
-        assert_eq!(other(("/dev/loop1", None), ("/dev/loop1", None)), None);
-        let unknown = other(("/dev/loop1", None), ("/dev/loop2", None)).unwrap();
-        assert!(
-            unknown.starts_with("/dev/loop1 and not /dev/loop2, which has no serial number"),
-            "{unknown}"
-        );
     }
 }
