@@ -4,7 +4,7 @@
   "use strict";
 
   const SVG = "http://www.w3.org/2000/svg";
-  const DASHES = ["", "7 3", "2 2", "9 3 2 3"];
+  const DASHES = ["", "7 3", "2 2", "9 3 2 3", "16 4", "5 2 1 2", "12 3 2 3 2 3", "1 5"];
   // Bounds have the colour of the text.
   const BOUND_DASHES = ["6 4", "2 4", "12 4", "12 3 2 3"];
   const COLORS = 8;
@@ -128,12 +128,14 @@
     return `rgb(${mix(0)},${mix(1)},${mix(2)})`;
   }
 
-  /** Dashes and name of the colour of a series, by its place among the measured ones or among the bounds. */
+  /** Dashes, width (in widths of a usual line) and name of the colour of a series, by its place among the measured ones or among the bounds. */
   function look(all, number) {
     const { bound } = all[number];
     const place = all.slice(0, number).filter((other) => Boolean(other.bound) === Boolean(bound)).length;
-    if (bound) return { dash: BOUND_DASHES[place % BOUND_DASHES.length], color: "bound" };
-    return { dash: DASHES[Math.floor(place / COLORS) % DASHES.length], color: place % COLORS };
+    if (bound) return { dash: BOUND_DASHES[place % BOUND_DASHES.length], width: 1, color: "bound" };
+    const form = Math.floor(place / COLORS);
+    const width = Math.floor(form / DASHES.length) % 2 === 1 ? 2 : 1;
+    return { dash: DASHES[form % DASHES.length], width, color: place % COLORS };
   }
 
   /** Ticks whose labels do not overlap. */
@@ -251,10 +253,10 @@
     const isBars = panel.marking === "bars";
     panel.lines.forEach((lines, series) => {
       if (chart.hidden.has(series)) return;
-      const { dash, color } = look(chart.data.series, series);
+      const { dash, width: times, color } = look(chart.data.series, series);
       const isBound = color === "bound";
       const stroke = chart.colors.series[color];
-      const width = isBars ? 10 : isBound ? 1.3 : 1.8;
+      const width = isBars ? 10 : isBound ? 1.3 : 1.8 * times;
       // Of a single point nothing else is seen.
       const dotted = isBars || isBound ? 0 : panel.marking === "lines" ? MAX_DOTTED : 1;
       for (const line of lines) {
@@ -299,9 +301,9 @@
     });
     legend.forEach((series, row) => {
       const [number, y] = [data.series.indexOf(series), height - (legend.length - row) * 18 + 8];
-      const { dash, color } = look(data.series, number);
+      const { dash, width: times, color } = look(data.series, number);
       const stroke = chart.colors.series[color];
-      element(svg, "path", { d: `M${left} ${y - 4}h24`, stroke, "stroke-width": 2, "stroke-dasharray": dash });
+      element(svg, "path", { d: `M${left} ${y - 4}h24`, stroke, "stroke-width": 2 * times, "stroke-dasharray": dash });
       element(svg, "text", { x: left + 32, y, fill: chart.colors.text }, `${series.name} (${series.run})`);
     });
     return { svg, panels, height };
@@ -477,8 +479,8 @@
       entry.setAttribute("aria-pressed", String(!chart.hidden.has(number)));
       const sample = document.createElementNS(SVG, "svg");
       for (const [key, value] of Object.entries({ width: 26, height: 10, "aria-hidden": "true" })) sample.setAttribute(key, value);
-      const { dash, color } = look(chart.data.series, number);
-      const own = { d: "M1 5h24", "stroke-width": color === "bound" ? 1.5 : 3, "stroke-dasharray": dash };
+      const { dash, width: times, color } = look(chart.data.series, number);
+      const own = { d: "M1 5h24", "stroke-width": color === "bound" ? 1.5 : 3 * times, "stroke-dasharray": dash };
       element(sample, "path", { ...own, class: `sample${color}`, stroke: colors[color] });
       const name = document.createElement("span");
       name.textContent = series.name;

@@ -32,8 +32,8 @@ const FILLS: usize = 5;
 /// Points of a line at most that are drawn as dots, too.
 const MAX_DOTTED: usize = 24;
 
-/// Dashes of a line, all colours with each.
-const DASHES: [&str; 4] = ["none", "7 3", "2 2", "9 3 2 3"];
+/// Dashes of a line, all colours with each; beyond, all of them with wide lines.
+const DASHES: [&str; 8] = ["none", "7 3", "2 2", "9 3 2 3", "16 4", "5 2 1 2", "12 3 2 3 2 3", "1 5"];
 
 /// Dashes of bounds, which have one colour.
 const BOUND_DASHES: [&str; 4] = ["6 4", "2 4", "12 4", "12 3 2 3"];
@@ -44,7 +44,7 @@ text{font-family:system-ui,sans-serif;font-size:12px;fill:#222}\
 .title{font-size:18px;font-weight:600}.strong{font-weight:600}.note{fill:#555}\
 .back{fill:#fff}.frame{fill:none;stroke:#888}.grid{stroke:#ddd}\
 .line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}\
-.dot{stroke-width:6}.dark{fill:#111}.bright{fill:#fff}\
+.wide{stroke-width:3.4}.dot{stroke-width:6}.dark{fill:#111}.bright{fill:#fff}\
 .c0{stroke:#0072b2}.c1{stroke:#d55e00}.c2{stroke:#009e73}.c3{stroke:#cc79a7}\
 .f0{fill:#0072b2}.f1{fill:#d55e00}.f2{fill:#009e73}.f3{fill:#cc79a7}.f4{fill:#e69f00}\
 .area{fill-opacity:.15;stroke:none}.bar{stroke-width:10;stroke-linecap:butt}\
@@ -250,7 +250,8 @@ fn stroke(series: &[Series], number: usize) -> String {
         );
     }
     let dashes = DASHES[place / COLORS % DASHES.len()];
-    format!("class=\"line c{}\" stroke-dasharray=\"{dashes}\"", place % COLORS)
+    let wide = if place / (COLORS * DASHES.len()) % 2 == 1 { " wide" } else { "" };
+    format!("class=\"line c{}{wide}\" stroke-dasharray=\"{dashes}\"", place % COLORS)
 }
 
 #[cfg(test)]
@@ -292,6 +293,19 @@ mod tests {
         assert!(path.contains(" d=\"M80.0 608.0L430.0 78.0M780.0 448.5\""), "{path}");
         let opened = out.matches("<text").count();
         assert_eq!(opened, out.matches("</text>").count());
+    }
+
+    #[test]
+    fn all_series_of_a_chart_with_many_panels_have_different_looks() {
+        let series: Vec<Series> = (0..128).map(|number| Series::new("run", number.to_string())).collect();
+        let looks: std::collections::BTreeSet<String> =
+            (0..series.len()).map(|number| stroke(&series, number)).collect();
+        assert_eq!(looks.len(), series.len());
+        // The page's script draws the same lines.
+        let script = include_str!("../html/chart.js");
+        let dashes =
+            DASHES.map(|dashes| if dashes == "none" { "\"\"".to_owned() } else { format!("\"{dashes}\"") });
+        assert!(script.contains(&format!("const DASHES = [{}];", dashes.join(", "))));
     }
 
     #[test]
