@@ -29,7 +29,8 @@ mod window;
 mod zones;
 
 use iolite_model::{
-    Bytes, Iops, Nanos, PtsPreWrite, PtsPurge, PtsResumed, PtsSection, PtsTerms, PtsTest, PtsWriteCache,
+    Bytes, Ending, Iops, Nanos, PtsPreWrite, PtsPurge, PtsResumed, PtsSection, PtsTerms, PtsTest,
+    PtsWriteCache,
 };
 use iolite_results::{MAX_RANGE, MAX_RISE, PtsCriteria, PtsProgress, PtsRounds, PtsWindow, Run};
 use serde_json::{Value, json};
@@ -56,8 +57,23 @@ pub(crate) fn text(run: &Run, terms: &PtsTerms, style: Style) -> String {
     header += &run.concluded().last().map_or_else(String::new, |resumed| resumed_from(&resumed, styler));
     let progress = PtsProgress::of(run, terms);
     let sections = terms.sections().into_iter().map(|section| text_of(&progress, section, styler));
-    let rest = [result_line(&progress, styler), answer::closing(run, "this", styler)];
+    let rest =
+        [result_line(&progress, styler), to_continue(run, styler), answer::closing(run, "this", styler)];
     filled(std::iter::once(header).chain(sections).chain(rest))
+}
+
+/// How a run that was ended early is continued; empty of others.
+fn to_continue(run: &Run, styler: Styler) -> String {
+    match run.ending {
+        Some(Ending::Interrupted | Ending::Failed(_)) => {
+            let text = format!(
+                "to continue at the step at which it ended: the same command with --resume {}",
+                run.info.id.0
+            );
+            styler.item("", 0, text)
+        }
+        _ => String::new(),
+    }
 }
 
 fn settings(terms: &PtsTerms, styler: Styler) -> String {

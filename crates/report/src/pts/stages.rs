@@ -52,6 +52,7 @@ pub(super) fn text(progress: &PtsProgress<'_>, section: PtsSection, styler: Styl
     let heads = own("first".into(), "last".into(), "idle".into());
     let common = ["", "steps", "mean", "", "ratio", "response", "longest"].map(str::to_owned);
     let mut rows: Vec<Vec<String>> = vec![common.into_iter().chain(heads).collect()];
+    let time = |time: Option<Nanos>| time.map_or_else(|| NONE.to_owned(), |time| time.to_string());
     for Compared { stage, figures, ratio } in &stages {
         let value =
             |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), |value| short(section.test, value));
@@ -63,8 +64,8 @@ pub(super) fn text(progress: &PtsProgress<'_>, section: PtsSection, styler: Styl
             value(figures.mean),
             interval.unwrap_or_default(),
             ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.2}")),
-            Nanos(figures.response as u64).to_string(),
-            figures.max.to_string(),
+            time(figures.response.map(|response| Nanos(response as u64))),
+            time(figures.max),
         ];
         let own = own(value(figures.ends.0), value(figures.ends.1), idle);
         rows.push(common.into_iter().chain(own).map(|cell| styler.clean(cell)).collect());
@@ -108,7 +109,7 @@ pub(super) fn json(progress: &PtsProgress<'_>, section: PtsSection) -> Value {
             "wait_ns": progress.terms().wait(stage).0,
             "idle_ns": figures.idle.map(|idle| idle.0),
             "mean_response_ns": figures.response,
-            "max_response_ns": figures.max.0,
+            "max_response_ns": figures.max.map(|max| max.0),
         })
     };
     compared(progress, section).into_iter().map(of).collect::<Vec<_>>().into()

@@ -210,7 +210,11 @@ fn a_run_that_was_ended_early_is_not_complete() {
     let missing = ["write-saturation", "cross-stimulus-recovery"];
     assert_eq!(json(&run, &terms)["not_complete"], json!(missing));
     let expected = format!("RESULT: NOT COMPLETE: {}: these figures do not conform", missing.join(", "));
-    assert!(text(&run, &terms, style()).contains(&expected));
+    let shown = text(&run, &terms, style());
+    let remedy = format!("the same command with --resume {}", run.info.id.0);
+    assert!(shown.contains(&expected) && shown.contains(&remedy), "{shown}");
+    run.ending = Some(Ending::Completed);
+    assert!(!text(&run, &terms, style()).contains("--resume"));
 }
 
 #[test]

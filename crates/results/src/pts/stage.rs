@@ -19,10 +19,10 @@ pub struct PtsStageFigures {
     pub interval: Option<Estimate>,
     /// The figures of the first step and of the last; `None` where no operation completed in it.
     pub ends: (Option<f64>, Option<f64>),
-    /// Mean response time of the steps in which operations completed, in nanoseconds; 0 where there is none.
-    pub response: f64,
-    /// Longest response time.
-    pub max: Nanos,
+    /// Mean response time of the steps in which operations completed, in nanoseconds; `None` where there is no such step.
+    pub response: Option<f64>,
+    /// Longest response time; `None` where no operation completed.
+    pub max: Option<Nanos>,
     /// Mean time without operations before a step, as measured; `None` of stages without waits, and where it is not known.
     pub idle: Option<Nanos>,
 }
@@ -51,7 +51,7 @@ impl<'a> PtsProgress<'a> {
                 .and_then(|values| Estimate::of_windows(&windows(values), Direction::HigherIsBetter)),
             ends,
             response: mean_response(&steps),
-            max: steps.iter().map(|result| longest(result)).max().unwrap_or(Nanos(0)),
+            max: steps.iter().map(|result| longest(result)).max().filter(|max| max.0 > 0),
             idle: matches!(stage, PtsStage::Bursts(_)).then(|| self.idle(&steps)).flatten(),
         })
     }
@@ -134,9 +134,9 @@ impl<'a> PtsProgress<'a> {
 }
 
 /// Mean of the mean response times of the steps in which operations completed, in nanoseconds.
-fn mean_response(steps: &[&PhaseResult]) -> f64 {
+fn mean_response(steps: &[&PhaseResult]) -> Option<f64> {
     let known: Vec<f64> = steps.iter().map(|result| response(result)).filter(|mean| *mean > 0.0).collect();
-    known.iter().sum::<f64>() / known.len().max(1) as f64
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
 
 /// Whether a run was continued after one phase and before or with the next.
