@@ -487,7 +487,7 @@ fn files(paths: &[PathBuf]) -> String {
     }
 }
 
-/// The commits that share a synchronisation at most, by the number of jobs that commit.
+/// How many there are besides the first.
 fn and_others(count: u64) -> String {
     match count.saturating_sub(1) {
         0 => String::new(),
@@ -496,6 +496,7 @@ fn and_others(count: u64) -> String {
     }
 }
 
+/// The commits that share a synchronisation at most, by the number of jobs that commit.
 fn one_for(jobs: u32) -> String {
     if jobs == 1 { "one per commit".to_owned() } else { format!("one per {jobs} commits") }
 }
