@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::Overwrite;
 use iolite_sys::file::{self, Access};
-use iolite_sys::{device, holders, overlay, pseudo, signature};
+use iolite_sys::{device, holders, overlay, pseudo, servers, signature};
 
 use crate::blank;
 use crate::error::EngineError;
@@ -259,7 +259,7 @@ impl Admitted {
             return guarded(format!("{holder} has it open; end that first"));
         }
         if number.is_none()
-            && let Some(server) = holders::server_above(path)
+            && let Some(server) = servers::server_above(path)
         {
             return guarded(format!("it belongs to a database server that runs, {server}; stop that first"));
         }
@@ -391,7 +391,7 @@ fn used_by_another_name(path: &Path) -> io::Result<Option<String>> {
             format!("{holder} has it open as {named}; end that first")
         } else if let Some(holder) = locked {
             format!("{holder} has locked it as {named}; end that first")
-        } else if let Some(server) = holders::server_above(&other) {
+        } else if let Some(server) = servers::server_above(&other) {
             format!("it belongs to a database server that runs, {server}, as {named}; stop that first")
         } else {
             continue;

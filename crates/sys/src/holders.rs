@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, StatxFlags};
 
@@ -60,7 +60,7 @@ fn backing_by_number(name: &str) -> Option<Backing> {
 
 /// What another process has open, by a link in /proc, without waiting for a file system that does not respond: type and number are known
 /// without asking it (statx(2), AT_STATX_DONT_SYNC).
-fn held(link: &Path) -> Option<Backing> {
+pub(crate) fn held(link: &Path) -> Option<Backing> {
     let found = rustix::fs::statx(
         rustix::fs::CWD,
         link,
@@ -182,86 +182,19 @@ pub fn devices_opened_by(numbers: &[(u32, u32)], beneath: Option<(u64, u64)>) ->
     others().find(|pid| holds(*pid, &data, true) || data.iter().any(|data| maps(*pid, *data))).map(named)
 }
 
-/// The server of PostgreSQL, MariaDB or MySQL that runs in a directory above a file: it opens its files only when it needs them, so
-/// that nobody may have this one open just now.
-pub fn server_above(path: &Path) -> Option<String> {
-    let path = fs::canonicalize(path).ok()?;
-    let above = path
-        .ancestors()
-        .skip(1)
-        .find_map(|directory| postgres_in(directory).or_else(|| innodb_in(directory)));
-    above.or_else(|| postgres_with(&path))
-}
-
-/// The server of PostgreSQL whose tablespace, or whose log outside of its data directory, a file is in.
-fn postgres_with(path: &Path) -> Option<String> {
-    let directories = path.ancestors().skip(1);
-    let above: Vec<Backing> =
-        directories.filter_map(|at| Some(backing_of(&fs::metadata(at).ok()?))).collect();
-    let is_it = |process: &u32| {
-        let name = fs::read_to_string(format!("/proc/{process}/comm"));
-        name.is_ok_and(|name| name.trim() == "postgres")
-            && places_of_postgres(*process).any(|place| above.contains(&place))
-    };
-    others().find(is_it).map(named)
-}
-
-/// The directories that links in a server's data directory lead to. Each of its processes works there.
-fn places_of_postgres(process: u32) -> impl Iterator<Item = Backing> {
-    let data = PathBuf::from(format!("/proc/{process}/cwd"));
-    let spaces = fs::read_dir(data.join("pg_tblspc")).into_iter().flatten().flatten();
-    let links: Vec<PathBuf> = spaces.map(|space| space.path()).chain([data.join("pg_wal")]).collect();
-    links.into_iter().filter_map(move |link| {
-        let target = fs::read_link(&link).ok()?;
-        // Of a container, as seen in it.
-        let place = match target.strip_prefix("/") {
-            Ok(inside) => PathBuf::from(format!("/proc/{process}/root")).join(inside),
-            Err(_) => link.parent()?.join(target),
-        };
-        Some(backing_of(&fs::metadata(place).ok()?))
-    })
-}
-
-/// The process that PostgreSQL's own file names, which works in that directory, or another server that does: in a container processes
-/// have other numbers, and the directory another name.
-fn postgres_in(directory: &Path) -> Option<String> {
-    let text = fs::read_to_string(directory.join("postmaster.pid")).ok()?;
-    let is_server = |process: u32| {
-        fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "postgres")
-    };
-    let works_there = |process: &u32| match fs::read_link(format!("/proc/{process}/cwd")) {
-        Ok(at) => at == directory,
-        // Another user's: its name has to do.
-        Err(_) => is_server(*process),
-    };
-    let stated = text.lines().next().and_then(|line| line.trim().parse().ok());
-    if let Some(process) = stated.filter(works_there) {
-        return Some(named(process));
-    }
-    let here = backing_of(&fs::metadata(directory).ok()?);
-    let is_here =
-        |process: &u32| is_server(*process) && held(Path::new(&format!("/proc/{process}/cwd"))) == Some(here);
-    others().find(is_here).map(named)
-}
-
-/// The process that has InnoDB's system tablespace open, as a server has from its start to its end.
-fn innodb_in(directory: &Path) -> Option<String> {
-    opened_by(&File::open(directory.join("ibdata1")).ok()?)
-}
-
 fn unseen() -> String {
     "a process that this user cannot see".to_owned()
 }
 
 /// A process as users know it.
-fn named(pid: u32) -> String {
+pub(crate) fn named(pid: u32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let name: String = name.trim_end().chars().filter(|c| !c.is_control()).collect();
     if name.is_empty() { format!("process {pid}") } else { format!("{name} (process {pid})") }
 }
 
 /// Numbers of processes other than this one.
-fn others() -> impl Iterator<Item = u32> {
+pub(crate) fn others() -> impl Iterator<Item = u32> {
     let own = std::process::id();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -345,77 +278,6 @@ mod tests {
         assert!(writer.as_ref().is_some_and(|writer| writer.contains(&process)), "{writer:?}");
         let (reader, _) = held_as(File::open(&path).unwrap());
         assert_eq!(reader, None, "who only reads is no obstacle");
-    }
-
-    #[test]
-    fn a_server_is_above_its_files_while_it_works_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let real = dir.path().canonicalize().unwrap();
-        fs::create_dir(real.join("base")).unwrap();
-        let (file, beside) = (real.join("base/1"), real.join("postmaster.pid"));
-        fs::write(&file, "x").unwrap();
-        let mut child = std::process::Command::new("sleep").arg("60").current_dir(&real).spawn().unwrap();
-        let working = child.id();
-        for (text, found) in [
-            (format!("{working}\n{}\n", real.display()), Some(format!("sleep (process {working})"))),
-            // A file that a crash has left, whose number is another program's by now.
-            (format!("{}\n", std::process::id()), None),
-            ("4294967294\n".to_owned(), None),
-            ("-1\n".to_owned(), None),
-            (String::new(), None),
-        ] {
-            fs::write(&beside, &text).unwrap();
-            assert_eq!(server_above(&file), found, "{text}");
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-
-    /// A server in a container has another number there than here, and its directory another name.
-    #[test]
-    fn a_server_in_a_container_is_above_its_files() {
-        let dir = tempfile::tempdir().unwrap();
-        let data = dir.path().canonicalize().unwrap().join("data");
-        fs::create_dir(&data).unwrap();
-        fs::write(data.join("1"), "x").unwrap();
-        fs::write(data.join("postmaster.pid"), "1\n/var/lib/postgresql/data\n").unwrap();
-        assert_eq!(server_above(&data.join("1")), None, "what a crash has left");
-        // The name of a process is that of its program.
-        let (program, elsewhere) = (dir.path().join("postgres"), dir.path().join("elsewhere"));
-        std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
-        fs::create_dir(&elsewhere).unwrap();
-        for (at, is_there) in [(&elsewhere, false), (&data, true)] {
-            let mut child = std::process::Command::new(&program).arg("60").current_dir(at).spawn().unwrap();
-            let found = server_above(&data.join("1"));
-            child.kill().unwrap();
-            child.wait().unwrap();
-            let expected = is_there.then(|| format!("postgres (process {})", child.id()));
-            assert_eq!(found, expected);
-        }
-    }
-
-    #[test]
-    fn tablespaces_and_the_log_of_a_server_are_its_files_wherever_they_are() {
-        let dir = tempfile::tempdir().unwrap();
-        let at = |name: &str| dir.path().join(name);
-        for directory in ["data/pg_tblspc", "space/PG_15_1/5", "log", "other"] {
-            fs::create_dir_all(at(directory)).unwrap();
-        }
-        for (target, link) in [("space", "data/pg_tblspc/16384"), ("log", "data/pg_wal")] {
-            std::os::unix::fs::symlink(at(target), at(link)).unwrap();
-        }
-        let files = ["space/PG_15_1/5/1259", "log/000000010000000000000001", "other/file"].map(at);
-        files.iter().for_each(|file| fs::write(file, "x").unwrap());
-        let program = at("postgres");
-        std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
-        let mut child =
-            std::process::Command::new(&program).arg("60").current_dir(at("data")).spawn().unwrap();
-        let found = files.clone().map(|file| server_above(&file));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let server = Some(format!("postgres (process {})", child.id()));
-        assert_eq!(found, [server.clone(), server, None]);
-        assert_eq!(files.map(|file| server_above(&file)), [None, None, None], "it has ended");
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub mod pseudo;
 pub mod ring;
 mod ring_enter;
 mod ring_thread;
+pub mod servers;
 pub mod signature;
 mod slots;
 pub mod splice;
