@@ -82,8 +82,15 @@ fn differences(theirs: &PtsTerms, ours: &PtsTerms) -> Vec<String> {
 fn other_device(theirs: &PtsTerms, ours: &PtsTerms) -> Option<String> {
     let (their, our) = (theirs.target.display(), ours.target.display());
     if theirs.device != ours.device {
+        let size = |terms: &PtsTerms| terms.device.size;
+        // Sizes that differ by little are shown alike.
+        let bytes = if size(theirs) == size(ours) {
+            String::new()
+        } else {
+            format!(" ({} and {} bytes)", size(theirs).0, size(ours).0)
+        };
         return Some(format!(
-            "another device at {their} ({}), this one is {}: specify the same device to resume it",
+            "another device at {their} ({}), this one is {}{bytes}: specify the same device to resume it",
             theirs.device, ours.device
         ));
     }

@@ -9,12 +9,12 @@ mod tasks;
 mod terms;
 
 use iolite_model::{
-    BackendKind, Bytes, Concluded, Nanos, PtsDemand, PtsPhase, PtsPreWrite, PtsPurge, PtsResumed, PtsSection,
-    PtsStage, PtsStep, PtsTerms, PtsTest, RunInfo, Task, Warning, WritePlan,
+    BackendKind, Bytes, Concluded, Ending, Nanos, PtsDemand, PtsPhase, PtsPreWrite, PtsPurge, PtsResumed,
+    PtsSection, PtsStage, PtsStep, PtsTerms, PtsTest, RunInfo, Task, Warning, WritePlan,
 };
 use iolite_results::{PtsProgress, Run};
 
-use crate::procedure::{Conclusions, Procedure, Step};
+use crate::procedure::{Conclusions, CutShort, Procedure, Step};
 
 pub use tasks::PtsAccess;
 pub use terms::{PtsError, PtsPurgeRequest, PtsRange, PtsRequest, PtsTarget, PtsWriteCacheRequest};
@@ -239,6 +239,13 @@ impl Procedure for Pts {
             None => Step::Done(conclusions(&self.terms, &progress)),
         }
     }
+
+    fn cut_short(&mut self, run: &Run, _why: CutShort) -> Conclusions {
+        let progress = PtsProgress::of(run, &self.terms);
+        let lacking = progress.lacking().into_iter().filter_map(|section| no_operation(&progress, section));
+        let warnings = failed_purge(&self.terms, run).into_iter().chain(lacking).collect();
+        Conclusions { warnings, ..Conclusions::default() }
+    }
 }
 
 /// The seed of the next phase, which no phase before it had, of this run or of those that it continues: with the same seed it would be
@@ -277,6 +284,19 @@ fn conclusions(terms: &PtsTerms, progress: &PtsProgress<'_>) -> Conclusions {
         unsteady.into_iter().chain(progress.paused().into_iter().map(paused)).chain(lacking).collect();
     let concluded: Vec<Concluded> = Vec::new();
     Conclusions { concluded, warnings, verdict: None }
+}
+
+/// What helps where the device supports discard, but one has failed.
+fn failed_purge(terms: &PtsTerms, run: &Run) -> Option<Warning> {
+    let last = run.phases.last().filter(|last| matches!(last.end.ending, Ending::Failed(_)))?;
+    let is_it = |section: &PtsSection| section.phase(PtsPhase::Purge) == last.info.task.name();
+    let section = terms.sections().into_iter().find(is_it)?;
+    Some(Warning::LeftOut {
+        what: format!("the purge before {}", section.name()),
+        why: "a discard failed, so that the device is not as new. If the device or a layer above it does not support discard, specify \
+              --purge none and erase it with its own command before (nvme format, hdparm --security-erase)"
+            .to_owned(),
+    })
 }
 
 /// Names the measurements of a section in which no operation completed, with what would help.

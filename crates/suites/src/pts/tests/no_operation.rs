@@ -80,6 +80,29 @@ fn a_cell_with_a_round_without_an_operation_has_no_mean_and_is_named() {
 }
 
 #[test]
+fn a_run_that_is_cut_short_names_them_and_a_purge_that_failed() {
+    let terms = terms(&[PtsTest::Iops]);
+    let device =
+        |task: &Task| (if task.name().contains("round 1: 65 % reads of 1 MiB") { 0 } else { 100 }, 1000);
+    let (whole, _) = on_device(&terms, nothing_yet(), device);
+    let warnings = |phases: &[PhaseResult]| {
+        let mut run = nothing_yet();
+        run.phases = phases.to_vec();
+        let conclusions = Pts::new(terms.clone(), ACCESS).cut_short(&run, CutShort::Interrupted);
+        conclusions.warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert!(warnings(&whole.phases[..3]).is_empty());
+    let named = warnings(&whole.phases[..30]);
+    assert!(named.len() == 1 && named[0].contains("`iops, round 1: 65 % reads of 1 MiB`"), "{named:?}");
+    let mut purge = whole.phases[0].clone();
+    assert!(warnings(std::slice::from_ref(&purge)).is_empty());
+    purge.end.ending = Ending::Failed("trim: Operation not supported".into());
+    let failed = warnings(&[purge]);
+    assert!(failed.len() == 1 && failed[0].contains("the purge before iops: a discard failed"), "{failed:?}");
+    assert!(failed[0].contains("specify --purge none"), "{failed:?}");
+}
+
+#[test]
 fn a_burst_or_zone_or_preconditioning_without_an_operation_is_named() {
     let empty = |test: PtsTest, name: &'static str| {
         let terms = PtsTerms { scale: 0.002, cell: Nanos(6 * CELL / 5), ..terms(&[test]) };
