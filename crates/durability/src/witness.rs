@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -220,9 +220,21 @@ impl Witness {
     }
 }
 
+/// A connection to the first of a host's addresses that responds in time: a firewall may drop what is sent to it.
+fn connected(address: &str) -> io::Result<TcpStream> {
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for place in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&place, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
 /// Connects to a witness that accepts the token.
 fn introduced(address: &str, token: &str) -> io::Result<TcpStream> {
-    let mut stream = TcpStream::connect(address)?;
+    let mut stream = connected(address)?;
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(PATIENCE))?;
     // Notes that a network swallows would be taken for recorded until the buffers are full.

@@ -119,7 +119,7 @@ pub enum EngineError {
     #[error("interrupted during preparation")]
     Interrupted,
     /// An error of an operation that was to end the phase.
-    #[error("ended by an error, as requested: {what}")]
+    #[error("ended by the first error that the job does not allow: {what}")]
     Stopped {
         /// Which.
         what: String,

@@ -3,6 +3,10 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crate::holders::{Backing, backing_of, held, named, opened_by, others};
 
@@ -14,7 +18,25 @@ pub fn server_above(path: &Path) -> Option<String> {
         .ancestors()
         .skip(1)
         .find_map(|directory| postgres_in(directory).or_else(|| innodb_in(directory)));
-    above.or_else(|| postgres_with(&path)).or_else(|| innodb_with(&path)).or_else(|| binary_log_of(&path))
+    above.or_else(|| binary_log_of(&path)).or_else(|| linked_by_a_server(path))
+}
+
+/// How long the data directories of running servers are looked at: one may be on a file system that does not respond.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The server whose data directory has a link to a file, or to a directory above it; `None` also where one does not respond.
+fn linked_by_a_server(path: PathBuf) -> Option<String> {
+    static UNRESPONSIVE: AtomicBool = AtomicBool::new(false);
+    if UNRESPONSIVE.load(Ordering::Relaxed) {
+        return None;
+    }
+    let (answer, asked) = mpsc::channel();
+    let look = move || answer.send(postgres_with(&path).or_else(|| innodb_with(&path)));
+    thread::Builder::new().spawn(look).ok()?;
+    asked.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+        UNRESPONSIVE.store(true, Ordering::Relaxed);
+        None
+    })
 }
 
 /// The server of PostgreSQL whose tablespace, or whose log outside of its data directory, a file is in.
@@ -35,7 +57,7 @@ fn places_of_postgres(process: u32) -> impl Iterator<Item = Backing> {
     let links: Vec<PathBuf> = spaces.map(|space| space.path()).chain([data.join("pg_wal")]).collect();
     links.into_iter().filter_map(move |link| {
         let target = fs::read_link(&link).ok()?;
-        Some(backing_of(&fs::metadata(as_seen_by(process, link.parent()?, &target)).ok()?))
+        held(&as_seen_by(process, link.parent()?, &target))
     })
 }
 
@@ -84,10 +106,8 @@ fn innodb_with(path: &Path) -> Option<String> {
     let is_it = |process: &u32| {
         let data = PathBuf::from(format!("/proc/{process}/cwd"));
         is_called(*process, &["mariadbd", "mysqld"])
-            && links_of_innodb(&data).any(|(directory, target)| {
-                let place = as_seen_by(*process, &directory, &target);
-                fs::metadata(place).is_ok_and(|found| backing_of(&found) == own)
-            })
+            && links_of_innodb(&data)
+                .any(|(directory, target)| held(&as_seen_by(*process, &directory, &target)) == Some(own))
     };
     others().find(is_it).map(named)
 }
@@ -113,7 +133,19 @@ fn binary_log_of(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Child, Command};
+
     use super::*;
+
+    /// A program that waits, once it has the name of its file: that is set after a start has returned.
+    fn started(command: &mut Command) -> Child {
+        let name = Path::new(command.get_program()).file_name().unwrap().to_str().unwrap().to_owned();
+        let child = command.arg("60").spawn().unwrap();
+        while !is_called(child.id(), &[&name]) {
+            thread::yield_now();
+        }
+        child
+    }
 
     #[test]
     fn a_server_is_above_its_files_while_it_works_there() {
@@ -122,7 +154,7 @@ mod tests {
         fs::create_dir(real.join("base")).unwrap();
         let (file, beside) = (real.join("base/1"), real.join("postmaster.pid"));
         fs::write(&file, "x").unwrap();
-        let mut child = std::process::Command::new("sleep").arg("60").current_dir(&real).spawn().unwrap();
+        let mut child = started(Command::new("sleep").current_dir(&real));
         let working = child.id();
         for (text, found) in [
             (format!("{working}\n{}\n", real.display()), Some(format!("sleep (process {working})"))),
@@ -153,7 +185,7 @@ mod tests {
         std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
         fs::create_dir(&elsewhere).unwrap();
         for (at, is_there) in [(&elsewhere, false), (&data, true)] {
-            let mut child = std::process::Command::new(&program).arg("60").current_dir(at).spawn().unwrap();
+            let mut child = started(Command::new(&program).current_dir(at));
             let found = server_above(&data.join("1"));
             child.kill().unwrap();
             child.wait().unwrap();
@@ -176,8 +208,7 @@ mod tests {
         files.iter().for_each(|file| fs::write(file, "x").unwrap());
         let program = at("postgres");
         std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
-        let mut child =
-            std::process::Command::new(&program).arg("60").current_dir(at("data")).spawn().unwrap();
+        let mut child = started(Command::new(&program).current_dir(at("data")));
         let found = files.clone().map(|file| server_above(&file));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -202,9 +233,7 @@ mod tests {
         let program = at("mariadbd");
         std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
         let list = File::options().append(true).open(at("log/bin.index")).unwrap();
-        let mut server = std::process::Command::new(&program);
-        let mut child = server.arg("60").current_dir(at("data")).stdin(list).spawn().unwrap();
-        drop(server);
+        let mut child = started(Command::new(&program).current_dir(at("data")).stdin(list));
         let found = files.clone().map(|file| server_above(&file));
         child.kill().unwrap();
         child.wait().unwrap();

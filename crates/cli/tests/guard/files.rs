@@ -328,6 +328,28 @@ fn a_file_of_a_tablespace_stays_as_it_is_although_nobody_has_it_open() {
     }
 }
 
+/// Of tables elsewhere the server has links, and of its binary log only the list and the last part open.
+#[test]
+fn a_table_of_mariadb_elsewhere_and_a_closed_binary_log_stay_as_they_are() {
+    let place = TestDirectory::new();
+    let at = |name: &str| place.root.path().join(name);
+    for directory in ["mydata/test", "space", "binlog"] {
+        fs::create_dir_all(at(directory)).unwrap();
+    }
+    fs::write(at("mydata/test/t.isl"), at("space/t.ibd").display().to_string()).unwrap();
+    fs::write(at("binlog/bin.index"), "./bin.000001\n./bin.000002\n").unwrap();
+    // A program of that name, which works where a server does.
+    std::os::unix::fs::symlink("/bin/sleep", at("mariadbd")).unwrap();
+    let list = fs::File::options().append(true).open(at("binlog/bin.index")).unwrap();
+    let mut server = Command::new(at("mariadbd"));
+    let holder = Holder(server.arg("600").current_dir(at("mydata")).stdin(list).spawn().unwrap());
+    drop(server);
+    for name in ["space/t.ibd", "binlog/bin.000001"] {
+        let path = precious(&place, name);
+        refused(&place, &path, &path, &format!("runs, mariadbd (process {})", holder.0.id()));
+    }
+}
+
 /// A file in memory has no path, but for that of the descriptor of the process that has it.
 #[test]
 fn a_file_in_memory_of_another_process_stays_as_it_is() {

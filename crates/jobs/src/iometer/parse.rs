@@ -85,8 +85,8 @@ const BEGINNINGS: [&str; 19] = [
 /// How the headings of a target's settings begin.
 const SETTINGS: [&str; 2] = ["number of outstanding ios", "disk maximum size"];
 
-/// Sections, which end with a heading of their own.
-const SECTIONS: [&str; 3] = ["test setup", "access specifications", "manager list"];
+/// What begins with a heading of this name and ends with one.
+const SECTIONS: [&str; 3] = ["test setup", "access specifications", "worker"];
 
 /// Headings with any number of values.
 const LISTS: [&str; 2] = ["size,% of size", "assigned access specs"];
@@ -155,8 +155,8 @@ struct Reader {
     has_value: bool,
     /// The last heading of a cycle, whose values are below another heading.
     cycling: String,
-    /// The section that has begun and not ended.
-    section: Option<&'static str>,
+    /// The sections that have begun and not ended.
+    sections: Vec<&'static str>,
     configuration: Configuration,
 }
 
@@ -168,19 +168,25 @@ impl Reader {
         if !is_known(&heading) && (is_list || !self.has_value) {
             return;
         }
-        if let Some(section) = SECTIONS.into_iter().find(|section| heading.starts_with(section)) {
-            self.section = Some(section);
-        } else if heading
-            .strip_prefix("end ")
-            .is_some_and(|of| self.section.is_some_and(|open| of.starts_with(open)))
-        {
-            self.section = None;
-        }
+        self.note_section(&heading);
         if heading.ends_with("cycling") {
             self.cycling.clone_from(&heading);
         }
         self.heading = heading;
         self.has_value = false;
+    }
+
+    /// Notes what begins or ends with a heading, of what ends with a heading of its own. The list of managers does so only with some programs.
+    fn note_section(&mut self, heading: &str) {
+        let heading = heading.trim_end_matches('=').trim_end();
+        if let Some(ended) = heading.strip_prefix("end ") {
+            self.sections.retain(|open| *open != ended);
+        }
+        let opened = match heading {
+            "manager id, manager name" => Some("manager"),
+            other => SECTIONS.into_iter().find(|section| *section == other),
+        };
+        self.sections.extend(opened);
     }
 
     /// Takes a value below the last heading; headings that say nothing about disk tests are passed over.
@@ -308,7 +314,7 @@ impl Reader {
     }
 
     fn finish(self) -> Result<Configuration, IcfError> {
-        if let Some(section) = self.section {
+        if let Some(&section) = self.sections.last() {
             return Err(IcfError::Incomplete { section });
         }
         let mut configuration = self.configuration;
