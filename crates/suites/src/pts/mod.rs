@@ -305,7 +305,8 @@ fn no_operation(progress: &PtsProgress<'_>, section: PtsSection) -> Option<Warni
     let first = found.first()?.info.task.name().to_owned();
     let longer = if progress.terms().is_rehearsal() { "a larger --scale, or " } else { "" };
     let advice = format!(
-        "the device stopped responding for as long (see the kernel log), or the operations in flight take longer than the measurement:          repeat the test with {longer}fewer of them (--threads, --depth)"
+        "the device stopped responding for as long (see the kernel log), or the operations in flight take longer than the measurement: \
+         repeat the test with {longer}fewer of them (--threads, --depth)"
     );
     Some(Warning::NoOperation { first, count: found.len() as u64, advice })
 }
