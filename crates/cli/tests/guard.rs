@@ -102,10 +102,14 @@ impl Drop for Holder {
 impl Holder {
     /// A process that has done what `script` says (in Python, to the file `sys.argv[1]`) and lives on.
     fn doing(script: &str, path: &Path) -> Option<Holder> {
+        Holder::doing_by(Command::new("python3"), script, path)
+    }
+
+    /// The same by a command that runs Python with further arguments.
+    fn doing_by(mut python: Command, script: &str, path: &Path) -> Option<Holder> {
         let script = format!("import sys, fcntl\n{script}\nprint('ready', flush=True)\nsys.stdin.read()");
-        let mut command = Command::new("python3");
-        command.arg("-c").arg(script).arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let Ok(mut child) = command.spawn() else { return skip("python3 is not there") };
+        python.arg("-c").arg(script).arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let Ok(mut child) = python.spawn() else { return skip("python3 is not there") };
         let mut line = String::new();
         let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
         std::io::BufRead::read_line(&mut out, &mut line).unwrap();

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use iolite_model::Overwrite;
 use iolite_sys::file::{self, Access};
-use iolite_sys::{device, holders, overlay, pseudo, servers, signature};
+use iolite_sys::{device, holders, pseudo, signature};
 
 use crate::blank;
 use crate::error::EngineError;
+use crate::neighbours::Neighbours;
 use crate::renewal::Renewed;
 
 /// What a file or device is, whatever it is called: device and inode, and for a device node the device that it stands for.
@@ -106,8 +107,9 @@ pub(crate) struct Admitted {
     pub(crate) overwriting: Overwriting,
     /// Files that this program itself has in use: no target.
     pub(crate) reserved: Vec<PathBuf>,
-    /// Targets that a process may use which could not be examined.
+    /// Targets that a process may use which could not be examined, not reported yet.
     pub(crate) unexamined: BTreeSet<PathBuf>,
+    neighbours: Option<Neighbours>,
 }
 
 impl Admitted {
@@ -259,12 +261,12 @@ impl Admitted {
             return guarded(format!("{holder} has it open; end that first"));
         }
         if number.is_none()
-            && let Some(server) = servers::server_above(path)
+            && let Some(server) = self.neighbours().servers.above(path)
         {
             return guarded(format!("it belongs to a database server that runs, {server}; stop that first"));
         }
         if number.is_none()
-            && let Some(reason) = used_by_another_name(path).map_err(failed)?
+            && let Some(reason) = self.neighbours().used_by_another_name(path).map_err(failed)?
         {
             return guarded(reason);
         }
@@ -296,6 +298,12 @@ impl Admitted {
             self.claims.remove(&found);
         }
         Ok(())
+    }
+
+    /// Those who may use files under other names, looked for again from time to time.
+    fn neighbours(&mut self) -> &Neighbours {
+        let current = self.neighbours.take().filter(Neighbours::are_current);
+        self.neighbours.insert(current.unwrap_or_else(Neighbours::now))
     }
 
     /// Opens a target for the run's life, refused where somebody else uses it.
@@ -372,33 +380,6 @@ impl Admitted {
         }
         Ok(())
     }
-}
-
-/// Who uses a file by the name that it has on the other side of an overlay, with its remedy.
-fn used_by_another_name(path: &Path) -> io::Result<Option<String>> {
-    for other in overlay::other_names(path) {
-        // Also where it has another one there, like a file of an overlay whose lower directory has it.
-        let Ok(file) = device::open_existing(&other, Access::default(), false) else { continue };
-        let named = other.display();
-        let reasons = device::file_in_use(&file.file)?;
-        let locked = holders::locked_by(&file.file).or_else(|| {
-            matches!(file.file.try_lock(), Err(std::fs::TryLockError::WouldBlock))
-                .then(|| "another program".into())
-        });
-        let reason = if !reasons.is_empty() {
-            format!("it is in use as {named} ({}); free it first", reasons.join("; "))
-        } else if let Some(holder) = holders::opened_by(&file.file) {
-            format!("{holder} has it open as {named}; end that first")
-        } else if let Some(holder) = locked {
-            format!("{holder} has locked it as {named}; end that first")
-        } else if let Some(server) = servers::server_above(&other) {
-            format!("it belongs to a database server that runs, {server}, as {named}; stop that first")
-        } else {
-            continue;
-        };
-        return Ok(Some(reason));
-    }
-    Ok(None)
 }
 
 /// A path without links in its directory, whether something is there or not.

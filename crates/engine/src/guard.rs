@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iolite_model::errno::ENOLCK;
-use iolite_model::{Overwrite, RunId};
+use iolite_model::{Overwrite, RunId, Warning};
 use iolite_sys::directory::Directory;
 use iolite_sys::file::Access;
 use iolite_sys::{file, pseudo};
@@ -121,9 +121,10 @@ impl Scratch {
         Ok(self.admitted.open(path, Overwrite::Anything, access)?.0)
     }
 
-    /// The targets of which it could not be determined whether a process that this one may not examine has them open.
-    pub fn unexamined(&self) -> impl Iterator<Item = &Path> {
-        self.admitted.unexamined.iter().map(PathBuf::as_path)
+    /// What is to be known of the targets that were admitted since it was asked last, before anything is done with them.
+    pub fn warning(&mut self) -> Option<Warning> {
+        let targets: Vec<PathBuf> = std::mem::take(&mut self.admitted.unexamined).into_iter().collect();
+        (!targets.is_empty()).then_some(Warning::UsersUnseen { targets })
     }
 
     /// The targets that exist already and that this run may write to.

@@ -13,6 +13,7 @@ mod guard;
 mod layout;
 mod measured;
 mod metadata;
+mod neighbours;
 mod phase;
 mod placement;
 mod planned;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use iolite_model::{Bytes, Ending, JobTask, OpKind, Sink, Target};
+use iolite_model::{Bytes, Ending, Event, JobTask, OpKind, Sink, Target};
 use iolite_sys::clock::Clock;
 use iolite_sys::descriptors;
 use iolite_workers::{
@@ -74,6 +74,7 @@ pub fn run_set(
     note_shared_files(&mut members);
     note_descriptors(&mut members);
     join_zones(&mut members)?;
+    scratch.warning().into_iter().for_each(|warning| sink.event(&Event::Warning(warning)));
     if let [member] = members.as_slice() {
         return Ok(Measured(vec![member.run(None, clock, control, sink)?]));
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
 use iolite_model::{
     Ending, Event, Interval, Iops, Layer, Nanos, OpKind, OpTotals, PerKind, PhaseEnd, PhaseInfo, Sink, Stage,
-    Task, View,
+    Task, View, Warning,
 };
 
 use crate::knees::load_word;
@@ -148,6 +148,17 @@ impl Live {
         bar.set_message(text);
     }
 
+    /// Shows a warning at once. The others, which are about figures, are shown with these.
+    fn warn(&mut self, warning: &Warning) {
+        let line = format!("warning: {}", escaped(warning));
+        match &mut self.view {
+            Shown::Bar(bar) => bar.println(line),
+            // A consumer of events must not fail: a closed pipe costs the lines and nothing else.
+            Shown::Lines(out) => drop(writeln!(out, "{line}").and_then(|()| out.flush())),
+            Shown::Quiet => {}
+        }
+    }
+
     fn ended(&mut self, end: &PhaseEnd) {
         let Some(place) = self.phases.iter().position(|phase| phase.index == end.phase) else { return };
         let phase = self.phases.remove(place);
@@ -209,6 +220,7 @@ impl Sink for Live {
             Event::PhaseStarted(info) => self.started(info),
             Event::Interval(interval) => self.interval(interval),
             Event::PhaseEnded(end) => self.ended(end),
+            Event::Warning(warning @ Warning::UsersUnseen { .. }) => self.warn(warning),
             Event::RunEnded(_) => self.finish(),
             Event::RunStarted(_)
             | Event::Calibrated(_)

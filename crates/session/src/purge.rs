@@ -31,6 +31,7 @@ impl<'c> DevicePurge<'c> {
 
     fn purge(&self, session: &mut Session<'_>, purge: PtsPurge) -> Result<(), PurgeError> {
         let file = session.scratch().open_to_overwrite(&self.target)?;
+        session.scratch().warning().into_iter().for_each(|warning| session.warn(warning));
         // Once more than before the start: a command that gets to another drive erases that.
         let is_namespace = device::device_number(&file)?.is_some_and(device::is_nvme_namespace);
         if !is_namespace && matches!(purge, PtsPurge::Format | PtsPurge::Sanitize) {

@@ -1,7 +1,7 @@
 //! One run: what it owns, and its phases.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -198,11 +198,9 @@ impl<'a> Session<'a> {
 
     /// Ends the run, removes its files, stores what is left, and returns it.
     pub fn end(self, ending: Ending) -> Run {
-        let Session { control, mut events, scratch, .. } = self;
-        let targets: Vec<PathBuf> = scratch.unexamined().map(Path::to_owned).collect();
-        if !targets.is_empty() {
-            events.warn(Warning::UsersUnseen { targets });
-        }
+        let Session { control, mut events, mut scratch, .. } = self;
+        // Of targets that were prepared or purged only: a phase has warned of its own.
+        scratch.warning().into_iter().for_each(|warning| events.warn(warning));
         events.event(&Event::RunEnded(ending));
         drop(scratch);
         events.finish(control)

@@ -24,7 +24,7 @@ struct LoopInfo {
 }
 
 /// What a loop device is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Backing {
     /// A regular file, by device and inode.
     File(u64, u64),

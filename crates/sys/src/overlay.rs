@@ -1,21 +1,100 @@
 //! Files under other names: in an overlay, and in the directory that it writes to.
 
-use std::fs;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::device::unescaped;
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 
-/// The other paths of a file's data that overlays of this mount namespace make: the file in the upper directory of one seen through the
-/// overlay, and the reverse. The kernel has them as different files, with locks of their own.
-pub fn other_names(path: &Path) -> Vec<PathBuf> {
-    let Ok(path) = fs::canonicalize(path) else { return Vec::new() };
-    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let found = mounts.split(|&byte| byte == b'\n').filter_map(of_line);
-    // Only what belongs to it is looked at: another mount may not respond.
-    found
-        .filter_map(|overlay| overlay.other(&path))
-        .filter(|other| other.symlink_metadata().is_ok())
-        .collect()
+use crate::device::unescaped;
+use crate::holders::others;
+
+/// A file's data under another name.
+#[derive(Debug)]
+pub struct OtherSide {
+    /// Its path; in another mount namespace, one beneath `/proc/PID/root`.
+    pub path: PathBuf,
+    /// It, open for reading.
+    pub file: File,
+}
+
+/// The overlays that are mounted, in this mount namespace and in others (containers').
+#[derive(Debug)]
+pub struct Overlays(Vec<Mounted>);
+
+#[derive(Debug)]
+struct Mounted {
+    /// The root directory of its mount namespace.
+    root: PathBuf,
+    is_own: bool,
+    overlay: Overlay,
+}
+
+impl Overlays {
+    /// Those of now, as far as this user may see them.
+    pub fn now() -> Overlays {
+        let mounted = |(process, is_own): (String, bool)| {
+            let root = if is_own { "/".into() } else { format!("/proc/{process}/root") };
+            let mounts = fs::read(format!("/proc/{process}/mountinfo")).unwrap_or_default();
+            let lines = mounts.split(|&byte| byte == b'\n');
+            let overlay = |overlay| Mounted { root: PathBuf::from(&root), is_own, overlay };
+            lines.filter_map(of_line).map(overlay).collect::<Vec<_>>()
+        };
+        Overlays(namespaces().into_iter().flat_map(mounted).collect())
+    }
+
+    /// The other files of a file's data: that in the upper directory of one seen through an overlay, and the reverse. The kernel has them
+    /// as different files, with locks of their own.
+    pub fn other_sides(&self, path: &Path) -> Vec<OtherSide> {
+        let Ok(path) = fs::canonicalize(path) else { return Vec::new() };
+        self.0.iter().filter_map(|mounted| mounted.open(&mounted.other(&path)?).ok()).collect()
+    }
+}
+
+/// This program's process, and one of each other mount namespace.
+fn namespaces() -> Vec<(String, bool)> {
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    let own = namespace("self");
+    let mut found = BTreeMap::new();
+    for process in others().map(|process| process.to_string()) {
+        if let Some(name) = namespace(&process).filter(|name| Some(name) != own.as_ref()) {
+            found.entry(name).or_insert((process, false));
+        }
+    }
+    std::iter::once(("self".to_owned(), true)).chain(found.into_values()).collect()
+}
+
+impl Mounted {
+    /// Only what belongs to the overlay is looked at: another mount may not respond.
+    fn other(&self, path: &Path) -> Option<PathBuf> {
+        // In another namespace no path of this one means anything but that of the upper directory, which whoever mounted it has given.
+        if self.is_own {
+            self.overlay.other(path)
+        } else {
+            moved(&self.overlay.upper, &self.overlay.merged, path)
+        }
+    }
+
+    /// Opens what is at a path of this namespace, without links, to be looked at.
+    fn open(&self, path: &Path) -> io::Result<OtherSide> {
+        let root = File::open(&self.root)?;
+        let relative = path.strip_prefix("/").unwrap_or(path);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match openat2(&root, relative, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            // Before Linux 5.6, or a container's filter of system calls.
+            Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {
+                openat(&root, relative, flags, Mode::empty())?
+            }
+            other => other?,
+        };
+        Ok(OtherSide { path: self.root.join(relative), file: File::from(file) })
+    }
+}
+
+/// A path below one directory, below another.
+fn moved(from: &Path, to: &Path, path: &Path) -> Option<PathBuf> {
+    Some(to.join(path.strip_prefix(from).ok()?))
 }
 
 /// Where an overlay is, and what it writes to.
@@ -27,8 +106,7 @@ struct Overlay {
 
 impl Overlay {
     fn other(&self, path: &Path) -> Option<PathBuf> {
-        let moved = |from: &Path, to: &Path| Some(to.join(path.strip_prefix(from).ok()?));
-        moved(&self.merged, &self.upper).or_else(|| moved(&self.upper, &self.merged))
+        moved(&self.merged, &self.upper, path).or_else(|| moved(&self.upper, &self.merged, path))
     }
 }
 

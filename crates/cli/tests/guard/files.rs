@@ -112,12 +112,18 @@ fn a_file_of_another_user_is_written_with_the_warning_that_its_users_are_not_kno
         fs::write(&job, text).unwrap();
         let mut command = Command::new("setpriv");
         command.args(["--reuid=64998", "--regid=64998", "--clear-groups"]).arg(&program).arg("run").arg(&job);
-        command.arg("--quiet").arg("--results").arg(directory.path().join("results.db"));
+        command.arg("--results").arg(directory.path().join("results.db"));
         command.current_dir(directory.path()).env("HOME", "/nonexistent").env_remove("XDG_DATA_HOME");
         let output = command.stdin(Stdio::null()).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-        let words = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-        words.contains(&format!("whether another program has {}", target.display()))
+        let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let warning = format!("whether another program has {}", target.display());
+        // As it happens, before the phase is over, and in the report.
+        let (live, report) =
+            (words(stderr(&output)), words(String::from_utf8_lossy(&output.stdout).into_owned()));
+        let before = live.find(&warning).zip(live.find("a, 1 ")).map(|(warning, phase)| warning < phase);
+        assert_eq!(before, report.contains(&warning).then_some(true), "{}", said(&output));
+        before.is_some()
     };
     if Command::new("setpriv").arg("--version").output().is_err() {
         return skip("there is no setpriv(1)").unwrap_or(());
@@ -181,6 +187,28 @@ fn a_file_of_a_server_that_runs_stays_as_it_is_although_nobody_has_it_open() {
         let Some(server) = PrivateServer::start(kind) else { continue };
         let path = server.directory.path().join(file);
         refused(&place, &path, &path, "it belongs to a database server that runs");
+    }
+}
+
+/// The directories above such a name are not the server's.
+#[test]
+fn a_file_of_a_server_that_has_another_name_stays_as_it_is() {
+    let place = TestDirectory::new();
+    for (kind, directory, file) in
+        [("postgres", "data/base/1", "PG_VERSION"), ("mariadb", "data/mysql", "db.opt")]
+    {
+        let Some(server) = PrivateServer::start(kind) else { continue };
+        let directory = server.directory.path().join(directory);
+        let (path, linked) = (directory.join(file), place.root.path().join(kind));
+        match fs::hard_link(&path, &linked) {
+            Ok(()) => refused(&place, &linked, &path, "it belongs to a database server that runs"),
+            Err(error) => skip(&format!("{}: {error}", linked.display())).unwrap_or(()),
+        }
+        let at = place.root.path().join(format!("{kind}-bound"));
+        fs::create_dir(&at).unwrap();
+        let source = directory.display().to_string();
+        let Some(_mount) = Mount::new(&["--bind", &source], &at) else { continue };
+        refused(&place, &at.join(file), &path, "it belongs to a database server that runs");
     }
 }
 
@@ -308,6 +336,44 @@ fn a_file_that_is_written_through_an_overlay_stays_as_it_is() {
     }
 }
 
+/// As by containers without a daemon: only they see their file system. `/proc/PID/root` leads there.
+#[test]
+fn a_file_of_an_overlay_in_another_mount_namespace_stays_as_it_is() {
+    if !is_root() {
+        return skip("only root can mount").unwrap_or(());
+    }
+    let place = TestDirectory::new();
+    let at = |name: &str| place.root.path().join(name);
+    ["lower", "upper", "work", "merged"].iter().for_each(|name| fs::create_dir(at(name)).unwrap());
+    let upper = precious(&place, "upper/precious");
+    let mount = format!(
+        "mount -t overlay overlay -o lowerdir={},upperdir={},workdir={} {} && exec python3 \"$@\"",
+        at("lower").display(),
+        at("upper").display(),
+        at("work").display(),
+        at("merged").display()
+    );
+    let probe = Command::new("unshare").args(["--mount", "sh", "-c", &mount, "sh", "-c", ""]).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        return skip("no overlay can be mounted in a mount namespace").unwrap_or(());
+    }
+    let serve = format!(
+        "import os; os.chdir({:?}); open('PG_VERSION', 'w').close(); open('/proc/self/comm', 'w').write('postgres')",
+        at("merged")
+    );
+    for (script, why) in [
+        ("file = open(sys.argv[1], 'r+b')", "has it open"),
+        ("file = open(sys.argv[1], 'rb'); fcntl.flock(file, fcntl.LOCK_EX)", "has locked it"),
+        (&serve, "runs, postgres (process "),
+    ] {
+        let mut python = Command::new("unshare");
+        python.args(["--mount", "sh", "-c", &mount, "sh"]);
+        let Some(_holder) = Holder::doing_by(python, script, &at("merged/precious")) else { return };
+        refused(&place, &upper, &upper, why);
+    }
+    assert!(!at("merged/precious").exists(), "it is mounted there only");
+}
+
 /// A server opens the files of a tablespace only when it needs them, and they are not beneath its data directory.
 #[test]
 fn a_file_of_a_tablespace_stays_as_it_is_although_nobody_has_it_open() {
@@ -316,6 +382,7 @@ fn a_file_of_a_tablespace_stays_as_it_is_although_nobody_has_it_open() {
     for directory in ["pgdata/pg_tblspc", "space/PG_15_1", "log"] {
         fs::create_dir_all(at(directory)).unwrap();
     }
+    fs::write(at("pgdata/PG_VERSION"), "15\n").unwrap();
     std::os::unix::fs::symlink(at("space"), at("pgdata/pg_tblspc/16384")).unwrap();
     std::os::unix::fs::symlink(at("log"), at("pgdata/pg_wal")).unwrap();
     // A program of that name, which works where a server does.
@@ -336,6 +403,7 @@ fn a_table_of_mariadb_elsewhere_and_a_closed_binary_log_stay_as_they_are() {
     for directory in ["mydata/test", "space", "binlog"] {
         fs::create_dir_all(at(directory)).unwrap();
     }
+    fs::write(at("mydata/ibdata1"), "x").unwrap();
     fs::write(at("mydata/test/t.isl"), at("space/t.ibd").display().to_string()).unwrap();
     fs::write(at("binlog/bin.index"), "./bin.000001\n./bin.000002\n").unwrap();
     // A program of that name, which works where a server does.
