@@ -9,7 +9,7 @@ use iolite_model::{Bytes, Concluded, Durability, Nanos, Storage, TimedBy, WriteP
 use iolite_oltp::ran::Settings;
 use iolite_results::RunRequest;
 use iolite_session::{LayersDatabases, RanDatabase, Session, answered, ending};
-use iolite_suites::{Layers, LayersDatabase, LayersOptions};
+use iolite_suites::{DatabaseCommits, Layers, LayersDatabase, LayersOptions};
 
 use crate::conduct::{conduct, printed};
 use crate::exit::{Exit, UsageError, refuse};
@@ -159,7 +159,7 @@ fn among(databases: &[RanDatabase]) -> Vec<LayersDatabase> {
     if databases.is_empty() {
         return vec![LayersDatabase {
             name: "SQLite".into(),
-            writes: true,
+            commits: DatabaseCommits::Measured,
             timed_by: TimedBy::Client,
             own: true,
         }];
@@ -170,7 +170,12 @@ fn among(databases: &[RanDatabase]) -> Vec<LayersDatabase> {
             0 => database.engine().to_owned(),
             before => format!("{} ({})", database.engine(), before + 1),
         };
-        LayersDatabase { name, writes: database.globals() > 0, timed_by: database.timed_by(), own: false }
+        let commits = match database.globals() {
+            _ if database.is_standby() => DatabaseCommits::Standby,
+            0 => DatabaseCommits::NoGlobals,
+            _ => DatabaseCommits::Measured,
+        };
+        LayersDatabase { name, commits, timed_by: database.timed_by(), own: false }
     };
     databases.iter().enumerate().map(named).collect()
 }

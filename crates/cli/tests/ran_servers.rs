@@ -539,4 +539,18 @@ fn a_hot_standby_is_read_timed_by_the_client_and_never_written() {
         let text = String::from_utf8_lossy(&refused.stdout).into_owned() + &stderr(&refused);
         assert!(!refused.status.success() && text.contains("measure the primary"), "{text}");
     }
+    let reads = |arguments: &[&str]| {
+        let mut command = Command::new(IOLITE);
+        command.args(arguments).arg("--db").arg(&standby.db).arg("--results").arg(primary.place.results());
+        let output = command.args(["--json", "--quiet"]).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        json(&output)
+    };
+    let waits = reads(&["waits", "watch", "--duration", "500ms"]);
+    assert!(waits.to_string().contains("PostgreSQL"), "{waits}");
+    let data = primary.place.data().display().to_string();
+    let layers = reads(&["layers", &data, "--size", "64MiB", "--window", "200ms", "--rounds", "2"]);
+    let text = layers.to_string();
+    assert!(text.contains("random read, depth 1, PostgreSQL") && text.contains("scan, PostgreSQL"), "{text}");
+    assert!(text.contains("Commits of PostgreSQL were not measured: it is a hot standby"), "{text}");
 }

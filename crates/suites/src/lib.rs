@@ -40,7 +40,7 @@ pub use latency_target::{
     LatencyConclusion, LatencyFailure, LatencyFound, LatencyProcedure, LatencySearch, LatencyStep,
     LatencyTargetError,
 };
-pub use layers::{Layers, LayersDatabase, LayersOptions};
+pub use layers::{DatabaseCommits, Layers, LayersDatabase, LayersOptions};
 pub use phase_warnings::phase_warnings;
 pub use procedure::{Conclusions, CutShort, Nothing, Procedure, Step};
 pub use profiles::{BUILT_IN, ProfileError, built_in, parse};

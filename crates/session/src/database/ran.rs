@@ -83,6 +83,11 @@ impl RanDatabase {
         self.timed_by
     }
 
+    /// Whether it replays what another server writes, and only reads.
+    pub fn is_standby(&self) -> bool {
+        is_standby(&self.description.instance)
+    }
+
     /// Number of globals: each is one job's alone.
     pub fn globals(&self) -> u32 {
         u32::try_from(self.sizes.len()).unwrap_or(u32::MAX)
@@ -112,7 +117,7 @@ impl RanDatabase {
         // Its size has been asked for when it was opened, and is asked for again with the facts.
         let size = self.database.size().unwrap_or_default();
         small_database(size, memory, controller).into_iter().for_each(|warning| session.warn(warning));
-        if !self.client_timed && is_standby(&self.description.instance) {
+        if !self.client_timed && self.is_standby() {
             session.warn(Warning::Standby);
         }
     }

@@ -7,7 +7,7 @@ use iolite_model::{
 use iolite_results::Run;
 use iolite_stats::{Direction, Estimate, PhaseResult};
 
-use super::{Layers, LayersDatabase, Path, Shape, tasks};
+use super::{DatabaseCommits, Layers, LayersDatabase, Path, Shape, tasks};
 
 /// What a layer did under a shape.
 struct Cost {
@@ -148,17 +148,20 @@ fn table(layers: &Layers, shape: Shape, knee: u32, costs: &[Cost]) -> ResultTabl
     }
 }
 
-/// Databases that have nothing to write to.
+/// Databases whose commits are not measured.
 fn left_out(layers: &Layers, shape: Shape) -> Vec<String> {
-    let databases =
-        layers.options.databases.iter().filter(|database| shape == Shape::Commit && !database.writes);
+    let databases = layers.options.databases.iter().filter(|_| shape == Shape::Commit);
     let named = |database: &LayersDatabase| {
-        format!(
-            "Commits of {} were not measured: it has no globals to write to; create one (iolite ranwrite create-globals).",
-            database.name
-        )
+        let why = match database.commits {
+            DatabaseCommits::Measured => return None,
+            DatabaseCommits::NoGlobals => {
+                "it has no globals to write to; create one (iolite ranwrite create-globals)"
+            }
+            DatabaseCommits::Standby => "it is a hot standby, which only reads; measure the primary",
+        };
+        Some(format!("Commits of {} were not measured: {why}.", database.name))
     };
-    databases.map(named).collect()
+    databases.filter_map(named).collect()
 }
 
 /// Where the time goes: each layer against the one below it that did the same.

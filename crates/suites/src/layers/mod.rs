@@ -44,12 +44,23 @@ pub struct LayersOptions {
 pub struct LayersDatabase {
     /// Its name in the results, for example `PostgreSQL`.
     pub name: String,
-    /// Whether it has a global to write to.
-    pub writes: bool,
+    /// Whether commits are measured in it.
+    pub commits: DatabaseCommits,
     /// Who times its operations.
     pub timed_by: iolite_model::TimedBy,
     /// Whether it is the run's own, which has to be created first.
     pub own: bool,
+}
+
+/// Whether commits are measured in a database, or why not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatabaseCommits {
+    /// They are.
+    Measured,
+    /// It has no global to write to.
+    NoGlobals,
+    /// It replays what another server writes, and only reads.
+    Standby,
 }
 
 impl LayersDatabase {

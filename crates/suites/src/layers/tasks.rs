@@ -5,7 +5,7 @@ use iolite_model::{
     Overwrite, PageCache, RingOptions, Stop, SyncRule, Target, Task, WriteDurability,
 };
 
-use super::{Layers, LayersOptions, Path, Shape};
+use super::{DatabaseCommits, Layers, LayersOptions, Path, Shape};
 use crate::check::DatabaseSize;
 
 /// Size of random reads and of commits: a page of most databases.
@@ -169,7 +169,7 @@ fn inside(options: &LayersOptions, number: usize, shape: Shape, knee: u32) -> Op
     let (operation, workers) = match shape {
         Shape::ReadOne => (DbOperation::RanRead, 1),
         Shape::ReadKnee => (DbOperation::RanRead, knee),
-        Shape::Commit if database.writes => {
+        Shape::Commit if database.commits == DatabaseCommits::Measured => {
             (DbOperation::RanWrite { transaction_length: 1, hang: Nanos(0) }, 1)
         }
         Shape::Scan => (DbOperation::Scan, 1),

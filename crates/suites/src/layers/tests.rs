@@ -27,8 +27,12 @@ const OTHER_CPU: u64 = 5000;
 const PARALLEL: u32 = 4;
 
 fn options() -> LayersOptions {
-    let database =
-        LayersDatabase { name: "SQLite".into(), writes: true, timed_by: TimedBy::Client, own: true };
+    let database = LayersDatabase {
+        name: "SQLite".into(),
+        commits: DatabaseCommits::Measured,
+        timed_by: TimedBy::Client,
+        own: true,
+    };
     LayersOptions {
         device: Some(PathBuf::from("/dev/simulated")),
         databases: vec![database],
@@ -199,11 +203,18 @@ fn each_layer_costs_what_it_adds_and_the_sentences_say_so() {
 #[test]
 fn a_database_without_globals_is_named_where_its_commits_would_be() {
     let mut options = options();
-    options.databases[0].writes = false;
-    let (_, tables, _) = compared(options);
-    let [.., commits, scans] = &tables[..] else { panic!("{tables:#?}") };
-    assert!(commits.findings.iter().any(|finding| finding.contains("Commits of SQLite were not measured")));
-    assert!(!scans.findings.iter().any(|finding| finding.contains("not measured")), "{scans:#?}");
+    for (commits, why) in
+        [(DatabaseCommits::NoGlobals, "it has no globals"), (DatabaseCommits::Standby, "measure the primary")]
+    {
+        options.databases[0].commits = commits;
+        let (_, tables, _) = compared(options.clone());
+        let [.., commits, scans] = &tables[..] else { panic!("{tables:#?}") };
+        let is_named = |finding: &String| {
+            finding.contains("Commits of SQLite were not measured") && finding.contains(why)
+        };
+        assert!(commits.findings.iter().any(is_named), "{commits:#?}");
+        assert!(!scans.findings.iter().any(|finding| finding.contains("not measured")), "{scans:#?}");
+    }
 }
 
 #[test]
