@@ -164,6 +164,20 @@ pub enum Warning {
         /// Why, and what would help.
         why: String,
     },
+    /// A partition begins within a block of its disk.
+    #[error(
+        "{} begins at byte {start} of its disk, which is no multiple of {unit}: nearly every operation takes a part of one more block of the \
+         drive, and writes are slower; create the partition at a multiple of 1 MiB",
+        target.display()
+    )]
+    Misaligned {
+        /// The partition.
+        target: PathBuf,
+        /// Bytes of its disk before it.
+        start: u64,
+        /// Bytes of a block that operations should not cross.
+        unit: Bytes,
+    },
     /// Measurements in which no operation completed.
     #[error(
         "no operation completed in `{first}`{}: it has no figure, and means that would include it are not calculated; {advice}",

@@ -171,6 +171,11 @@ const DIFFERENCES: &[(&str, &str)] = &[
          one block earlier.",
     ),
     (
+        "Runs are stored.",
+        "As the runs of other commands: `iolite results list` shows them. The environment variable `IOLITE_RESULTS` names another results \
+         database; where it cannot be used, the job runs all the same.",
+    ),
+    (
         "Messages never mix with results.",
         "Standard output contains only the results, and standard error is empty unless there is a problem.",
     ),

@@ -312,15 +312,10 @@ fn replaced(terms: &PtsTerms) -> Option<Warning> {
 /// Whether a partition begins within a physical block, so that operations at multiples of 4 KiB are not aligned to the device's blocks.
 fn misaligned(terms: &PtsTerms, target: &PtsTarget) -> Option<Warning> {
     let (start, unit) = (target.partition_start?, terms.physical_block.0.max(ALIGNMENT));
-    (!start.0.is_multiple_of(unit)).then(|| Warning::LeftOut {
-        what: "aligned operations".to_owned(),
-        why: format!(
-            "{} begins at byte {} of its disk, which is no multiple of {}: nearly every operation takes a part of one more block of the \
-             drive, and writes are slower; create the partition at a multiple of 1 MiB",
-            target.path.display(),
-            start.0,
-            Bytes(unit)
-        ),
+    (!start.0.is_multiple_of(unit)).then(|| Warning::Misaligned {
+        target: target.path.clone(),
+        start: start.0,
+        unit: Bytes(unit),
     })
 }
 
@@ -480,7 +475,8 @@ mod tests {
         );
         let misaligned = warnings(all, partition(63 * 512));
         assert!(
-            misaligned[0].contains("/dev/x begins at byte 32256 of its disk, which is no multiple of 4 KiB"),
+            misaligned[0]
+                .starts_with("/dev/x begins at byte 32256 of its disk, which is no multiple of 4 KiB"),
             "{misaligned:?}"
         );
         // Beyond 4 KiB by the physical block.
