@@ -11,6 +11,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use iolite_model::acknowledged::Plan;
+use iolite_model::errno::ETIMEDOUT;
 use iolite_model::{ErrorCause, ErrorOrigin};
 
 use crate::error::{Error, Result};
@@ -72,11 +73,19 @@ enum Recipient {
     Elsewhere(TcpStream),
 }
 
+/// A timeout of this program's own (SO_SNDTIMEO) is EAGAIN, which reads as if one should try again: it is the same as the kernel's.
+fn timed_out(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => io::Error::from_raw_os_error(ETIMEDOUT),
+        _ => error,
+    }
+}
+
 impl Recipient {
     /// Writes a note whole, or as good as not at all.
     fn write(&mut self, text: &str, durably: bool) -> io::Result<()> {
         let (file, synced) = match self {
-            Recipient::Elsewhere(stream) => return stream.write_all(text.as_bytes()),
+            Recipient::Elsewhere(stream) => return stream.write_all(text.as_bytes()).map_err(timed_out),
             Recipient::Here { file, synced, .. } => (file, synced),
         };
         let whole = file.stream_position()?;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use iolite_model::ErrorCause;
 
-use crate::common::{Loop, Mount, TestDirectory, skip, stderr};
+use crate::common::{IOLITE, Loop, Mount, TestDirectory, skip, stderr};
 use crate::{Running, durability, stdout, until_acknowledged};
 
 /// Names in a directory.
@@ -145,9 +145,14 @@ struct Listening {
 
 impl Listening {
     fn begin(place: &TestDirectory) -> Listening {
+        Listening::begin_at("127.0.0.1:0", place, Command::new(IOLITE))
+    }
+
+    /// By a command that runs the program with further arguments.
+    fn begin_at(address: &str, place: &TestDirectory, mut command: Command) -> Listening {
         let notes = place.root.path().join("notes");
-        let arguments = ["witness", "--listen", "127.0.0.1:0", "--output", text(&notes)];
-        let mut command = durability(place.root.path(), &arguments);
+        command.args(["durability", "witness", "--listen", address, "--output", text(&notes)]);
+        command.env("XDG_DATA_HOME", place.root.path()).stdin(Stdio::null());
         let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
         let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
         let line = lines.find_map(|line| line.ok().filter(|line| line.contains("tcp://"))).unwrap();
@@ -219,6 +224,70 @@ fn a_witness_that_comes_back_records_a_new_run_and_the_old_notes_stay() {
     let run = again.run(&place, &["--max-write", "1MiB"]).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
     assert!(again.child.0.wait().unwrap().success());
+}
+
+/// Another host: a network namespace with a link to this one, gone in the end.
+struct Host {
+    name: String,
+    link: String,
+}
+
+impl Host {
+    /// Addresses for tests of networks (RFC 2544).
+    const HERE: &str = "198.18.77.1/30";
+    const THERE: &str = "198.18.77.2/30";
+
+    fn new() -> Option<Host> {
+        let process = std::process::id();
+        let host = Host { name: format!("iolite-{process}"), link: format!("iolite{process}") };
+        let Host { name, link } = &host;
+        let peer = format!("{link}p");
+        for arguments in [
+            &["netns", "add", name][..],
+            &["link", "add", link, "type", "veth", "peer", "name", &peer, "netns", name],
+            &["address", "add", Host::HERE, "dev", link],
+            &["link", "set", link, "up"],
+            &["-n", name, "address", "add", Host::THERE, "dev", &peer],
+            &["-n", name, "link", "set", &peer, "up"],
+        ] {
+            match Command::new("ip").args(arguments).output() {
+                Ok(output) if output.status.success() => {}
+                other => return skip(&format!("ip {}: {other:?}", arguments.join(" "))),
+            }
+        }
+        Some(host)
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        for arguments in [["link", "delete", &self.link], ["netns", "delete", &self.name]] {
+            let _ = Command::new("ip").args(arguments).output();
+        }
+    }
+}
+
+/// Nothing is refused, and nothing arrives: only time tells.
+#[test]
+fn a_link_to_the_witness_that_goes_down_ends_the_run_and_its_notes_can_be_checked() {
+    let Some(host) = Host::new() else { return };
+    let place = TestDirectory::new();
+    let mut there = Command::new("ip");
+    there.args(["netns", "exec", &host.name, IOLITE]);
+    let witness = Listening::begin_at("198.18.77.2:0", &place, there);
+    let mut command = witness.run(&place, &["--duration", "600s"]);
+    let mut child = Running(command.stderr(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap());
+    until_acknowledged(&witness.notes, &mut child);
+    let down = Command::new("ip").args(["link", "set", &host.link, "down"]).status().unwrap();
+    assert!(down.success());
+    let mut said = String::new();
+    child.0.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(child.0.wait().unwrap().code(), Some(1), "{said}");
+    // Tables are folded at the width of the terminal.
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("timed out (os error 110); it cannot record further writes"), "{said}");
+    let checked = durability(place.root.path(), &["check", text(&witness.notes)]).output().unwrap();
+    assert_eq!(checked.status.code(), Some(0), "{}{}", stdout(&checked), stderr(&checked));
 }
 
 #[test]
