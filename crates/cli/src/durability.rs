@@ -166,9 +166,11 @@ pub(crate) fn run(args: DurabilityArgs) -> anyhow::Result<Exit> {
 
 fn refused(error: Error) -> anyhow::Error {
     match error {
-        Error::Asked(_) | Error::SamePlace { .. } | Error::InMemory { .. } | Error::Foreign { .. } => {
-            UsageError::new(error).into()
-        }
+        Error::Asked(_)
+        | Error::SamePlace { .. }
+        | Error::PlaceUnknown { .. }
+        | Error::InMemory { .. }
+        | Error::Foreign { .. } => UsageError::new(error).into(),
         other => other.into(),
     }
 }

@@ -39,6 +39,20 @@ pub enum Error {
         /// The likely cause.
         likely: ErrorCause,
     },
+    /// Whether the witness's file is on the storage under test could not be determined.
+    #[error(
+        "whether the witness {witness} would be lost with {directory} is not known: the directory that the overlay at {overlay} writes to is \
+         not visible from here, as in a container; specify a file that is on no overlay for data that is on none, or a host \
+         (tcp://HOST:PORT), or allow it with --same-file-system to test only the end of a process"
+    )]
+    PlaceUnknown {
+        /// The file.
+        witness: PathBuf,
+        /// The directory under test.
+        directory: PathBuf,
+        /// Where the overlay is mounted.
+        overlay: PathBuf,
+    },
     /// The witness's file is on the storage under test.
     #[error(
         "the witness {witness} is on the same file system as {directory} and would be lost with it: specify a file on another \

@@ -80,7 +80,7 @@ pub struct AcknowledgedRun {
 /// A new witness file. It must outlive the loss of power, and of the storage that is `tested` here, where any is.
 ///
 /// # Errors
-/// It is in memory, or on a device that the storage under test is on too; it can't be created; a storage can't be examined. No file
+/// It is in memory, or on a device that the storage under test is on too, or that is not known; it can't be created; a storage can't be examined. No file
 /// is left.
 pub fn witness_file(path: &Path, tested: Option<&Path>) -> Result<Witness, Error> {
     let witness = Witness::file(path, tested)?;
@@ -92,6 +92,15 @@ pub fn witness_file(path: &Path, tested: Option<&Path>) -> Result<Witness, Error
     }
     // Subvolumes and overlays have numbers of their own, although they are on the same devices.
     let own = iolite_observe::storage(tested)?;
+    let hidden = |storage: &&Storage| storage.filesystem.kind == "overlay" && storage.devices.is_empty();
+    if let Some(storage) = [&place, &own].into_iter().find(hidden) {
+        return Err(DurabilityError::PlaceUnknown {
+            witness: path.to_owned(),
+            directory: tested.to_owned(),
+            overlay: storage.filesystem.mount_point.clone(),
+        }
+        .into());
+    }
     if own.tops().any(|device| place.tops().any(|other| other.name == device.name)) {
         return Err(
             DurabilityError::SamePlace { witness: path.to_owned(), directory: tested.to_owned() }.into()

@@ -155,15 +155,21 @@ pub(crate) struct Mount(PathBuf);
 impl Mount {
     /// Mounts at `at`; `None`, with the reason printed, where that is not possible.
     pub(crate) fn new(arguments: &[&str], at: &Path) -> Option<Mount> {
+        let mut command = Command::new("mount");
+        command.args(arguments);
+        Mount::by(command, at)
+    }
+
+    /// The same by a command, to which the place is added.
+    pub(crate) fn by(mut command: Command, at: &Path) -> Option<Mount> {
         fs::create_dir_all(at).unwrap();
-        let output = Command::new("mount").args(arguments).arg(at).output();
-        match output {
+        match command.arg(at).output() {
             Ok(output) if output.status.success() => {
                 // Where it is mounted read-only it stays as it is.
                 let _ = fs::set_permissions(at, fs::Permissions::from_mode(0o777));
                 Some(Mount(at.to_owned()))
             }
-            Ok(output) => skip(&format!("mount {arguments:?}: {}", stderr(&output).trim())),
+            Ok(output) => skip(&format!("{command:?}: {}", stderr(&output).trim())),
             Err(error) => skip(&format!("mount: {error}")),
         }
     }

@@ -120,6 +120,19 @@ fn a_witness_that_is_lost_with_the_storage_under_test_is_refused() {
     let memory = place.root.path().join("memory");
     let Some(_memory) = Mount::new(&["-t", "tmpfs", "tmpfs"], &memory) else { return };
     run(&place.data(), &memory.join("notes"), "in memory (tmpfs)");
+    let overlay = place.root.path().join("overlay");
+    ["lower", "upper", "work"].iter().for_each(|name| std::fs::create_dir_all(overlay.join(name)).unwrap());
+    for (prefix, why) in
+        [(format!("{}/", overlay.display()), "on the same file system"), (String::new(), "is not known")]
+    {
+        let options = format!("lowerdir={prefix}lower,upperdir={prefix}upper,workdir={prefix}work");
+        let merged = overlay.join("merged");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "overlay", "-o", &options, "overlay"]).current_dir(&overlay);
+        let Some(_overlay) = Mount::by(mount, &merged) else { return };
+        run(&merged, &place.root.path().join("notes"), why);
+        run(&place.data(), &merged.join("notes"), why);
+    }
     let Some(device) = Loop::new(&place, 256 << 20) else { return };
     let at = place.root.path().join("btrfs");
     match Command::new("mkfs.btrfs").arg("-q").arg(&device.0).output() {
