@@ -175,9 +175,14 @@ pub fn physical_block(file: &File) -> Option<u32> {
 
 /// Where a partition begins on its disk, in bytes; `None` of what is no partition.
 pub fn partition_start(number: Number) -> Option<u64> {
+    start_of(&sys_directory(number).ok()?)
+}
+
+/// The same of its directory in /sys.
+fn start_of(directory: &Path) -> Option<u64> {
     /// Unit of `start` in /sys, whatever the logical block is.
     const SECTOR: u64 = 512;
-    let text = fs::read_to_string(sys_directory(number).ok()?.join("start")).ok()?;
+    let text = fs::read_to_string(directory.join("start")).ok()?;
     text.trim().parse::<u64>().ok()?.checked_mul(SECTOR)
 }
 
@@ -324,8 +329,8 @@ pub fn serial(number: Number) -> Option<String> {
     found.map(|text| text.trim().to_owned())
 }
 
-/// What a block device is, whatever its name: its serial number, with its number where it is a partition, or one of several namespaces
-/// of an NVMe drive, which share it; `None` where its driver reports no serial number.
+/// What a block device is, whatever its name: its serial number, with its number and beginning where it is a partition, or with its
+/// number where it is one of several namespaces of an NVMe drive, which share it; `None` where its driver reports no serial number.
 pub fn identity(number: Number) -> Option<String> {
     let directory = sys_directory(number).ok()?;
     Some(serial(number)? + &part_of(&directory))
@@ -338,7 +343,10 @@ fn part_of(directory: &Path) -> String {
     let disk = directory.parent().filter(|_| partition.is_some()).unwrap_or(directory);
     let namespace = read(disk.join("nsid")).filter(|number| number != "1");
     let named = |(what, number): (&str, Option<String>)| number.map(|number| format!(", {what} {number}"));
-    [("namespace", namespace), ("partition", partition)].into_iter().filter_map(named).collect()
+    let start =
+        start_of(directory).filter(|_| partition.is_some()).map(|start| format!(" from byte {start}"));
+    let parts = [("namespace", namespace), ("partition", partition)];
+    parts.into_iter().filter_map(named).chain(start).collect()
 }
 
 /// The number of the block device at a path.
@@ -468,6 +476,8 @@ mod tests {
         };
         assert_eq!(at("sda", &[("size", "1\n")]), "");
         assert_eq!(at("sda/sda2", &[("partition", "2\n")]), ", partition 2");
+        let with_start = [("partition", "2\n"), ("start", "2048\n")];
+        assert_eq!(at("sda/sda3", &with_start), ", partition 2 from byte 1048576");
         assert_eq!(at("nvme0n1", &[("nsid", "1\n")]), "");
         assert_eq!(at("nvme0n2", &[("nsid", "2\n")]), ", namespace 2");
         assert_eq!(at("nvme0n2/nvme0n2p1", &[("partition", "1\n")]), ", namespace 2, partition 1");
