@@ -1,6 +1,7 @@
 //! The opened database.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use iolite_model::{Ending, Fitness, Nanos, RunId};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, params};
 
 use crate::error::Error;
+use crate::place::default_path;
 use crate::process::Measuring;
 use crate::schema;
 use crate::unlocked::Unlocked;
@@ -64,7 +66,7 @@ impl Store {
     /// [`Store::open`] with another patience for locks.
     pub(crate) fn open_within(path: &Path, patience: Duration) -> Result<Store, Error> {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-            fs::create_dir_all(directory)
+            create_directory(directory, path)
                 .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
         }
         Store::open_with(path, patience, OpenFlags::default())
@@ -187,6 +189,18 @@ fn configure(connection: &Connection, patience: Duration) -> rusqlite::Result<()
     }
 }
 
+/// Creates the directory of a database where it is missing; those above it for the default place only: a path that was mistyped would
+/// become a tree of directories.
+fn create_directory(directory: &Path, database: &Path) -> io::Result<()> {
+    if default_path().is_ok_and(|default| default == database) {
+        return fs::create_dir_all(directory);
+    }
+    match fs::create_dir(directory) {
+        Err(_) if directory.is_dir() => Ok(()),
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,9 +217,11 @@ mod tests {
     }
 
     #[test]
-    fn a_new_database_is_made_with_its_directories() {
+    fn a_new_database_is_made_with_its_directory_and_not_those_above() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a/b/results.db");
+        let mistyped = open_fails(&dir.path().join("a/b/results.db"));
+        assert!(matches!(mistyped, Error::Directory { .. }) && !dir.path().join("a").exists(), "{mistyped}");
+        let path = dir.path().join("a/results.db");
         assert_eq!(Store::open(&path).unwrap().runs().unwrap(), []);
         let store = Store::open(&path).unwrap();
         assert_eq!(store.path(), path);
