@@ -7,8 +7,8 @@ use super::survey::{Survey, paths};
 use super::{as_seen_by, is_called};
 use crate::holders::{backing_of, held, named, others};
 
-/// Names of its program.
-pub(super) const NAMES: &[&str] = &["postgres"];
+/// Names of its program: PostgreSQL's packages for Red Hat start it as `postmaster`.
+pub(super) const NAMES: &[&str] = &["postgres", "postmaster", "edb-postgres", "edb-postmaster"];
 
 /// The process that PostgreSQL's own file names, which works in that directory, or another server that does: in a container processes
 /// have other numbers, and the directory another name.

@@ -47,15 +47,18 @@ fn a_server_in_a_container_is_above_its_files() {
     fs::write(data.join("postmaster.pid"), "1\n/var/lib/postgresql/data\n").unwrap();
     assert_eq!(Servers::now().above(&data.join("1")), None, "what a crash has left");
     // The name of a process is that of its program.
-    let (program, elsewhere) = (dir.path().join("postgres"), dir.path().join("elsewhere"));
-    std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+    let elsewhere = dir.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
-    for (at, is_there) in [(&elsewhere, false), (&data, true)] {
+    for (name, at, is_there) in
+        [("postgres", &elsewhere, false), ("postgres", &data, true), ("postmaster", &data, true)]
+    {
+        let program = dir.path().join(name);
+        let _ = std::os::unix::fs::symlink("/bin/sleep", &program);
         let mut child = started(Command::new(&program).current_dir(at));
         let found = Servers::now().above(&data.join("1"));
         child.kill().unwrap();
         child.wait().unwrap();
-        let expected = is_there.then(|| format!("postgres (process {})", child.id()));
+        let expected = is_there.then(|| format!("{name} (process {})", child.id()));
         assert_eq!(found, expected);
     }
 }
