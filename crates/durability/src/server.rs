@@ -183,3 +183,47 @@ fn note(
     file.sync_all()?;
     Ok(noted)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Identity;
+    use crate::witness::Witness;
+
+    #[test]
+    fn all_notes_are_in_the_file_when_a_run_has_noted_its_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, listener) = (directory.path().join("notes"), TcpListener::bind("127.0.0.1:0").unwrap());
+        let address = listener.local_addr().unwrap().to_string();
+        let there = path.clone();
+        let serving =
+            std::thread::spawn(move || serve(&listener, &there, "token", &AtomicBool::new(false)).unwrap());
+        let witness = Witness::host(&address, "token").unwrap();
+        for number in 1..=10_000 {
+            witness.acknowledged(Identity { worker: 0, number }).unwrap();
+        }
+        witness.end().unwrap();
+        let noted = std::fs::read_to_string(&path).unwrap();
+        assert!(noted.ends_with("ack 0 10000\nend\n"), "{}", noted.len());
+        assert_eq!(serving.join().unwrap(), noted.len() as u64);
+    }
+
+    #[test]
+    fn a_witness_that_ends_before_it_has_all_notes_is_an_error() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (say, heard) = std::sync::mpsc::channel::<()>();
+        let serving = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            client.read_exact(&mut vec![0; HEADING.len() + 7]).unwrap();
+            writeln!(client, "{HEADING}").unwrap();
+            // Closed with the note unread: that resets the connection.
+            heard.recv().unwrap();
+        });
+        let witness = Witness::host(&address, "token").unwrap();
+        witness.acknowledged(Identity { worker: 0, number: 1 }).unwrap();
+        say.send(()).unwrap();
+        serving.join().unwrap();
+        assert!(matches!(witness.end(), Err(Error::Witness { .. })));
+    }
+}

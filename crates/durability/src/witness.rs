@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -175,12 +175,19 @@ impl Witness {
         self.note(&format!("ack {} {}\n", identity.worker, identity.number), false)
     }
 
-    /// Notes the end; in a file, all notes are durable when this returns.
+    /// Notes the end; all notes are durable when this returns, in a file and with another host, which closes the connection then.
     ///
     /// # Errors
     /// [`Error::Witness`].
     pub fn end(&self) -> Result<()> {
-        self.note("end\n", true)
+        self.note("end\n", true)?;
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        match &notes.to {
+            Recipient::Here { .. } => Ok(()),
+            Recipient::Elsewhere(stream) => {
+                until_closed(stream).map_err(|source| self.failed(&notes.to, source))
+            }
+        }
     }
 
     /// What was noted in a file is durable when this returns.
@@ -257,6 +264,17 @@ fn introduced(address: &str, token: &str) -> io::Result<TcpStream> {
         BUSY => denied("it records another run"),
         "" => denied("it has closed the connection"),
         _ => denied("something else than `iolite durability witness` responds there"),
+    }
+}
+
+/// Waits until another host has all notes and closes the connection.
+fn until_closed(mut stream: &TcpStream) -> io::Result<()> {
+    stream.shutdown(Shutdown::Write)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    // It sends nothing more.
+    match stream.read(&mut [0; 1]).map_err(timed_out)? {
+        0 => Ok(()),
+        _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }
 
