@@ -12,9 +12,19 @@ fn spawn(place: &TestDirectory, stop: &str) -> Child {
     run(place, &writes(stop)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
+/// Whether SIGHUP is ignored here, as under nohup(1): the programs that tests start then go on, as they should.
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 == 1
+}
+
 #[test]
 fn signals_end_a_run_that_keeps_its_results_and_removes_its_files() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        if signal == Signal::HUP && hangup_is_ignored() {
+            return skip("SIGHUP is ignored here (nohup)").unwrap_or(());
+        }
         let place = TestDirectory::new();
         let mut child = spawn(&place, "stop.runtime = '1h'");
         place.wait_for_intervals(&mut child, 5);
@@ -247,6 +257,9 @@ fn a_time_in_which_the_program_was_stopped_is_not_the_devices() {
 /// `script` gives the program a terminal, which is gone when `script` is.
 #[test]
 fn a_closed_terminal_ends_a_run_that_keeps_its_results() {
+    if hangup_is_ignored() {
+        return skip("SIGHUP is ignored here (nohup)").unwrap_or(());
+    }
     if Command::new("script").arg("--version").output().is_err() {
         return skip("no script(1) to give the program a terminal").unwrap_or(());
     }
