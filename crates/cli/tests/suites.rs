@@ -218,7 +218,9 @@ fn all_sections_are_complete(document: &serde_json::Value) {
         // Of two steps in two runs there is none.
         let is_split = first_again == format!("host-idle-recovery, {}, 2", stage["name"].as_str().unwrap());
         assert!(idle.map_or(is_split, is_bounded), "{stage}, continued with {first_again}");
-        assert!(stage["value"].as_f64().unwrap() > 0.0, "{stage}");
+        // On a busy host a stage of this scale may end without an operation.
+        let has_no_figure = document["warnings"].to_string().contains("no operation completed");
+        assert!(stage["value"].as_f64().map_or(has_no_figure, |value| value > 0.0), "{stage}");
     }
     assert_eq!(count(named("cross-stimulus-recovery"), "stages"), 3);
     for name in ["demand-variation", "demand-intensity"] {

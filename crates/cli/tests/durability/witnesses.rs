@@ -280,7 +280,7 @@ impl Drop for Host {
     }
 }
 
-/// Nothing is refused, and nothing arrives: only time tells.
+/// Nothing is refused, and nothing arrives: only the time that passes shows it.
 #[test]
 fn a_link_to_the_witness_that_goes_down_ends_the_run_and_its_notes_can_be_checked() {
     let Some(host) = Host::new() else { return };
