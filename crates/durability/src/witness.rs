@@ -73,7 +73,7 @@ enum Recipient {
     Elsewhere(TcpStream),
 }
 
-/// A timeout of this program's own (SO_SNDTIMEO) is EAGAIN, which reads as if one should try again: it is the same as the kernel's.
+/// A timeout of this program's own (SO_SNDTIMEO, SO_RCVTIMEO) is EAGAIN, which reads as if one should try again: it is the same as the kernel's.
 fn timed_out(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock => io::Error::from_raw_os_error(ETIMEDOUT),
@@ -291,10 +291,7 @@ fn answer(stream: &TcpStream) -> io::Result<String> {
         match reader.read(&mut byte) {
             Ok(0) => break,
             Ok(_) => line.extend(byte),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            Err(error) => return Err(error),
+            Err(error) => return Err(timed_out(error)),
         }
     }
     Ok(String::from_utf8_lossy(&line).trim().to_owned())
