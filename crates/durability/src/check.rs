@@ -13,7 +13,7 @@ use crate::database::{Commits, missing};
 use crate::error::Result;
 use crate::files::{path, slot_path};
 use crate::plan::slot;
-use crate::record::{BlockState, Identity, read};
+use crate::record::{BlockState, Identity, is_partly_replaced, read};
 use crate::witness::Acknowledged;
 
 /// Losses that are listed one by one; all are counted.
@@ -98,27 +98,50 @@ impl Worker<'_> {
         }
     }
 
-    fn judge(&self, number: u64, found: io::Result<Option<BlockState>>, findings: &mut Findings) {
+    fn judge(&self, number: u64, found: io::Result<Option<Vec<u8>>>, findings: &mut Findings) {
         let identity = Identity { worker: self.worker, number };
         let mut lose = |kind| lose(findings, identity, kind, || self.place(number));
-        // Of this worker, only the write after the last acknowledged one can have been in progress.
-        let in_progress = |other: Identity| {
-            other.worker == self.worker
-                && other.number == self.last + 1
-                && slot(self.plan, other.number) == slot(self.plan, number)
+        let block = match found {
+            Ok(Some(block)) => block,
+            Ok(None) => return lose(LossKind::Missing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return lose(LossKind::Missing),
+            Err(_) => return lose(LossKind::Unreadable),
         };
-        match found {
-            Ok(Some(BlockState::Whole(other))) if other == identity || in_progress(other) => {}
-            Ok(Some(BlockState::Torn(other))) if in_progress(other) => findings.torn_in_progress += 1,
-            Ok(Some(BlockState::Torn(_))) => lose(LossKind::Torn),
-            Ok(Some(BlockState::Whole(other))) if self.is_older(other, number) => lose(LossKind::Stale),
-            Ok(Some(BlockState::Whole(_))) => lose(LossKind::Misplaced),
-            Ok(Some(BlockState::Zeros)) => lose(LossKind::Zeros),
-            Ok(Some(BlockState::Foreign)) => lose(LossKind::Foreign),
-            Ok(None) => lose(LossKind::Missing),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => lose(LossKind::Missing),
-            Err(_) => lose(LossKind::Unreadable),
+        match read(&block, self.plan.run) {
+            BlockState::Whole(other) if other == identity || self.replaces(other, number) => {}
+            BlockState::Torn(first) if self.is_partly_replaced(number, first, &block) => {
+                findings.torn_in_progress += 1;
+            }
+            BlockState::Torn(_) => lose(LossKind::Torn),
+            BlockState::Whole(other) if self.is_older(other, number) => lose(LossKind::Stale),
+            BlockState::Whole(_) => lose(LossKind::Misplaced),
+            BlockState::Zeros => lose(LossKind::Zeros),
+            BlockState::Foreign => lose(LossKind::Foreign),
         }
+    }
+
+    /// Whether `other` has its place where write `number` was, and came after all writes that the witness knows: it was in progress, or its
+    /// note was lost. A crash can take the notes of many writes.
+    fn replaces(&self, other: Identity, number: u64) -> bool {
+        other.worker == self.worker
+            && other.number > self.last
+            && slot(self.plan, other.number) == slot(self.plan, number)
+    }
+
+    /// Whether `block`, which begins as the write `first` does, holds parts of two writes of which one was replacing the other, and has lost
+    /// nothing that the witness knows. Storage may write the end of a block before its beginning.
+    fn is_partly_replaced(&self, number: u64, first: Identity, block: &[u8]) -> bool {
+        let is_replaced = |old: u64, new: u64| {
+            let [old, new] = [old, new].map(|number| Identity { worker: self.worker, number });
+            is_partly_replaced(block, self.plan.run, old, new)
+        };
+        let (first_is_old, first_is_new) = (first.number == number, self.replaces(first, number));
+        // A file was durable before it was renamed.
+        self.plan.method != Method::Rename
+            && first.worker == self.worker
+            && (first_is_old || first_is_new)
+            && (is_replaced(first.number, first.number.saturating_add(self.plan.slots))
+                || first_is_new && is_replaced(first.number.saturating_sub(self.plan.slots), first.number))
     }
 
     /// Whether `other` was in the place of write `number` before it.
@@ -138,10 +161,10 @@ impl Worker<'_> {
 }
 
 /// The block there; `None` where the file ends before its end.
-fn read_block(file: &File, offset: u64, plan: &Plan) -> io::Result<Option<BlockState>> {
+fn read_block(file: &File, offset: u64, plan: &Plan) -> io::Result<Option<Vec<u8>>> {
     let mut block = vec![0; usize::try_from(plan.block.0).unwrap_or(usize::MAX)];
     match file.read_exact_at(&mut block, offset) {
-        Ok(()) => Ok(Some(read(&block, plan.run))),
+        Ok(()) => Ok(Some(block)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(error),
     }
@@ -230,6 +253,53 @@ mod tests {
     }
 
     #[test]
+    fn writes_whose_notes_were_lost_are_no_losses() {
+        for method in Method::FILES {
+            let directory = tempfile::tempdir().unwrap();
+            let mut known = written(directory.path(), method);
+            // The disk has writes 7 to 10.
+            for last in 1..10 {
+                known.last = BTreeMap::from([(0, last)]);
+                assert_eq!(check(&known).unwrap().lost, 0, "{method:?}, {last} known");
+            }
+            // One that is known and not there is one.
+            known.last = BTreeMap::from([(0, 11)]);
+            assert_eq!(check(&known).unwrap().lost, 1, "{method:?}");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let mut known = written(directory.path(), Method::Dsync);
+        known.last = BTreeMap::from([(0, 5)]);
+        let file = File::options().write(true).open(path(&known.plan, 0)).unwrap();
+        let torn = |first: u64, then: u64| {
+            let parts = [&block(&known, 0, first)[..512], &block(&known, 0, then)[512..]];
+            file.write_all_at(&parts.concat(), 0).unwrap();
+            let findings = check(&known).unwrap();
+            (findings.lost, findings.torn_in_progress)
+        };
+        // Writes 1, 5, 9 and 13 have the same place.
+        for (first, then) in [(9, 13), (13, 9), (5, 9), (9, 5)] {
+            assert_eq!(torn(first, then), (0, 1), "{first} {then}");
+        }
+        for (first, then) in [(5, 1), (1, 5), (13, 5), (9, 10), (10, 9)] {
+            assert_eq!(torn(first, then), (1, 0), "{first} {then}");
+        }
+        // The number of the write in the header, changed to one that would be later.
+        let mut flipped = block(&known, 0, 5);
+        flipped[35] ^= 1 << 6;
+        file.write_all_at(&flipped, 0).unwrap();
+        assert_eq!(check(&known).unwrap().losses[0].kind, LossKind::Torn);
+    }
+
+    #[test]
+    fn a_renamed_file_is_never_torn() {
+        let directory = tempfile::tempdir().unwrap();
+        let known = written(directory.path(), Method::Rename);
+        let torn = [&block(&known, 0, 11)[..512], &block(&known, 0, 7)[512..]].concat();
+        std::fs::write(slot_path(&known.plan, 0, 2), torn).unwrap();
+        assert_eq!(check(&known).unwrap().losses[0].kind, LossKind::Torn);
+    }
+
+    #[test]
     fn a_write_in_progress_may_be_there_and_torn_and_is_no_loss() {
         // Write 11 would go to the place of write 7, the third.
         let directory = tempfile::tempdir().unwrap();
@@ -238,9 +308,18 @@ mod tests {
         let (old, new) = (block(&known, 0, 7), block(&known, 0, 11));
         file.write_all_at(&new, 2 * 4096).unwrap();
         assert_eq!(check(&known).unwrap().lost, 0);
-        file.write_all_at(&[&new[..512], &old[512..]].concat(), 2 * 4096).unwrap();
-        let findings = check(&known).unwrap();
-        assert_eq!((findings.lost, findings.torn_in_progress), (0, 1));
+        let found = |parts: [&[u8]; 3]| {
+            file.write_all_at(&parts.concat(), 2 * 4096).unwrap();
+            let findings = check(&known).unwrap();
+            (findings.lost, findings.torn_in_progress)
+        };
+        assert_eq!(found([&new[..512], &old[512..1024], &old[1024..]]), (0, 1));
+        // The end, or the middle, was written first.
+        assert_eq!(found([&old[..512], &new[512..1024], &new[1024..]]), (0, 1));
+        assert_eq!(found([&old[..512], &new[512..1024], &old[1024..]]), (0, 1));
+        // What is of neither is no write in progress.
+        assert_eq!(found([&old[..512], &block(&known, 0, 3)[512..1024], &new[1024..]]), (1, 0));
+        assert_eq!(found([&old[..512], &[0; 512], &old[1024..]]), (1, 0));
     }
 
     #[test]

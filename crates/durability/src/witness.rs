@@ -315,7 +315,7 @@ impl Acknowledged {
     }
 }
 
-/// Reads a witness's notes. A last line that is cut off is what was being noted when the crash came.
+/// Reads a witness's notes. A last line that is cut off, or lost in zeros, is what was being noted when the crash came.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Foreign`] for anything else than such notes.
@@ -335,7 +335,9 @@ pub fn read(path: &Path) -> Result<Acknowledged> {
 /// [`Error::Foreign`], [`Error::Asked`] for a plan that no run can have.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Acknowledged> {
     let foreign = |why: String| Error::Foreign { path: path.to_owned(), why };
-    let text = String::from_utf8_lossy(bytes);
+    // File systems leave zeros where the last notes were not yet durable.
+    let durable = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    let text = String::from_utf8_lossy(durable);
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.lines();
     if lines.next() != Some(HEADING) {
@@ -398,10 +400,12 @@ mod tests {
             witness.acknowledged(Identity { worker, number }).unwrap();
         }
         let known = read(&path).unwrap();
-        assert_eq!((known.plan, known.ended), (plan(), false));
+        assert_eq!((&known.plan, known.ended), (&plan(), false));
         assert_eq!(known.last, BTreeMap::from([(0, 2), (1, 1)]));
         File::options().append(true).open(&path).unwrap().write_all(b"ack 0 3").unwrap();
         assert_eq!(read(&path).unwrap().last[&0], 2);
+        let zeros = [&std::fs::read(&path).unwrap()[..], &[0; 4096], b"\nack 1 9\n"].concat();
+        assert_eq!(parse(&path, &zeros).unwrap(), known);
         File::options().append(true).open(&path).unwrap().write_all(b"\nack 7 1\n").unwrap();
         assert!(read(&path).unwrap_err().to_string().contains("not in the plan"));
         // Otherwise as many writes as there are numbers would be looked for.
