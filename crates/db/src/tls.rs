@@ -2,7 +2,7 @@
 //! which mean the same in the URL of either.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use iolite_model::ErrorCause;
 
@@ -45,6 +45,8 @@ pub(crate) struct TlsSettings {
     pub(crate) mode: Option<TlsMode>,
     /// Certificates of the authorities that are trusted, in PEM.
     pub(crate) root: Option<PathBuf>,
+    /// These are the authorities that this host trusts, any of which issues certificates to anybody: only the name tells servers apart.
+    pub(crate) system: bool,
     /// Certificate of this client, in PEM, and its key.
     pub(crate) certificate: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
@@ -77,7 +79,12 @@ impl TlsSettings {
             "sslmode" | "ssl-mode" => {
                 self.mode = self.mode.or(Some(TlsMode::parse(value)?));
             }
-            "sslrootcert" | "ssl-ca" => self.root = self.root.take().or(path),
+            "sslrootcert" | "ssl-ca" if self.root.is_none() => {
+                self.system = value == "system";
+                let bundle = BUNDLES.iter().map(PathBuf::from).find(|bundle| self.system && bundle.exists());
+                self.root = bundle.or(path);
+            }
+            "sslrootcert" | "ssl-ca" => {}
             "sslcert" | "ssl-cert" => self.certificate = self.certificate.take().or(path),
             "sslkey" | "ssl-key" => self.key = self.key.take().or(path),
             _ => return Ok(false),
@@ -85,9 +92,22 @@ impl TlsSettings {
         Ok(true)
     }
 
+    /// Adds the files in libpq's directory (`~/.postgresql`) for what was not specified.
+    pub(crate) fn add_files(&mut self, directory: &Path) {
+        let file = |name: &str| Some(directory.join(name)).filter(|file| file.is_file());
+        self.root = self.root.take().or_else(|| file("root.crt"));
+        if self.certificate.is_none()
+            && self.key.is_none()
+            && let (Some(certificate), Some(key)) = (file("postgresql.crt"), file("postgresql.key"))
+        {
+            (self.certificate, self.key) = (Some(certificate), Some(key));
+        }
+    }
+
     /// The mode in force. An authority that is given is there to be asked: `require` verifies it, as in libpq.
     pub(crate) fn mode(&self) -> TlsMode {
-        match self.mode.unwrap_or(TlsMode::Prefer) {
+        let usual = if self.system { TlsMode::VerifyFull } else { TlsMode::Prefer };
+        match self.mode.unwrap_or(usual) {
             TlsMode::Require if self.root.is_some() => TlsMode::VerifyCa,
             mode => mode,
         }
@@ -96,10 +116,16 @@ impl TlsSettings {
     /// # Errors
     /// [`Error::Url`] where verification is asked for without an authority, or a certificate comes without its key.
     pub(crate) fn check(&self) -> Result<()> {
+        if self.system && self.mode() != TlsMode::VerifyFull {
+            return Err(Error::Url(
+                "sslrootcert=system needs sslmode=verify-full: the system's authorities issue certificates to anybody"
+                    .to_owned(),
+            ));
+        }
         if matches!(self.mode(), TlsMode::VerifyCa | TlsMode::VerifyFull) && self.root.is_none() {
             return Err(Error::Url(
                 "verifying the server's certificate needs the certificate of the authority that issued it: add \
-                 sslrootcert=FILE (PEM) to the URL, or use sslmode=require"
+                 sslrootcert=FILE (PEM) to the URL, or sslrootcert=system, or use sslmode=require"
                     .to_owned(),
             ));
         }
@@ -122,6 +148,14 @@ impl TlsSettings {
     }
 }
 
+/// Where systems keep the authorities that they trust: Debian, Red Hat, SUSE, BSD.
+const BUNDLES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
 /// Bytes of a file of certificates that are looked at: those of all authorities of a system are a twentieth of it.
 const LARGEST: u64 = 8 << 20;
 
@@ -132,6 +166,12 @@ const PEM: &[u8] = b"-----BEGIN ";
 pub(crate) fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
+
+/// What webpki calls a server's certificate that is an authority's (`webpki::Error`).
+pub(crate) const AUTHORITY: &str = "CaUsedAsEndEntity";
+
+/// What webpki calls a certificate of another version than 3.
+pub(crate) const VERSION_1: &str = "UnsupportedCertVersion";
 
 /// Why a handshake failed, by the words of rustls (`rustls::Error`, `CertificateError`, `AlertDescription`); `None` for other errors.
 pub(crate) fn cause(text: &str) -> Option<ErrorCause> {
@@ -152,7 +192,13 @@ pub(crate) fn cause(text: &str) -> Option<ErrorCause> {
     if holds(&["NotValidForName", "not valid for name"]) {
         return Some(ErrorCause::CertificateOfOtherHost);
     }
-    if holds(&["UnknownIssuer", "BadSignature", "CaUsedAsEndEntity", "unknown issuer"]) {
+    if holds(&[AUTHORITY]) {
+        return Some(ErrorCause::CertificateIsAuthority);
+    }
+    if holds(&[VERSION_1]) {
+        return Some(ErrorCause::CertificateVersion);
+    }
+    if holds(&["UnknownIssuer", "BadSignature", "unknown issuer"]) {
         return Some(ErrorCause::CertificateOfOtherAuthority);
     }
     holds(&["invalid peer certificate", "InvalidCertificate", "peer is incompatible"])
@@ -200,5 +246,41 @@ mod tests {
         assert!(tls.check().unwrap_err().to_string().contains("sslrootcert=FILE"));
         let (_, tls) = TlsSettings::take("postgres://h/db?sslcert=/x").unwrap();
         assert!(tls.check().unwrap_err().to_string().contains("sslkey"));
+    }
+
+    #[test]
+    fn the_systems_authorities_are_asked_for_the_name() {
+        let take = |url: &str| TlsSettings::take(url).unwrap().1;
+        assert_eq!(take("postgres://h/db?sslrootcert=system").mode(), TlsMode::VerifyFull);
+        let weaker = take("postgres://h/db?sslrootcert=system&sslmode=require").check().unwrap_err();
+        assert!(weaker.to_string().contains("verify-full"), "{weaker}");
+        // The first that is given counts, also where it is no more than a file.
+        let named = take("postgres://h/db?sslrootcert=/x&sslrootcert=system");
+        assert_eq!((named.mode(), named.root), (TlsMode::Prefer, Some("/x".into())));
+    }
+
+    #[test]
+    fn files_of_libpq_are_used_for_what_is_not_specified() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let added = |url: &str| {
+            let mut tls = TlsSettings::take(url).unwrap().1;
+            tls.add_files(directory.path());
+            tls
+        };
+        assert_eq!(added("postgres://h/db"), TlsSettings::default());
+        for name in ["root.crt", "postgresql.crt"] {
+            std::fs::write(path(name), "").unwrap();
+        }
+        let tls = added("postgres://h/db?sslmode=require");
+        assert_eq!(
+            (tls.mode(), tls.root, tls.certificate),
+            (TlsMode::VerifyCa, Some(path("root.crt")), None)
+        );
+        assert_eq!(added("postgres://h/db").mode(), TlsMode::Prefer);
+        std::fs::write(path("postgresql.key"), "").unwrap();
+        let tls = added("postgres://h/db?sslrootcert=/x");
+        assert_eq!((tls.root, tls.key), (Some("/x".into()), Some(path("postgresql.key"))));
+        assert_eq!(added("postgres://h/db?sslcert=/x").key, None);
     }
 }

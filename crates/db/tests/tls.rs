@@ -120,6 +120,43 @@ fn names_and_dates_count(directory: &Path, connect: &dyn Fn(&str) -> Connected, 
     }
 }
 
+/// A certificate of 127.0.0.1 that has signed itself, as an authority's: what OpenSSL makes by default.
+fn self_signed(authority: &Authority, name: &str, host: &str, years: (i32, i32)) -> (PathBuf, PathBuf) {
+    let mut parameters = CertificateParams::new(vec![host.to_owned()]).unwrap();
+    parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    parameters.not_before = date_time_ymd(years.0, 1, 1);
+    parameters.not_after = date_time_ymd(years.1, 1, 1);
+    let key = KeyPair::generate().unwrap();
+    let certificate = parameters.self_signed(&key).unwrap();
+    let path = authority.keep(&format!("{name}.crt"), &certificate.pem());
+    (path, authority.keep(&format!("{name}.key"), &key.serialize_pem()))
+}
+
+/// A certificate of X.509 version 1, with its authority, as the manuals of PostgreSQL and MariaDB have OpenSSL make it; `None`, with the
+/// reason printed, where OpenSSL makes none.
+fn version_1(authority: &Authority) -> Option<(PathBuf, PathBuf, PathBuf)> {
+    let at = |name: &str| authority.directory.join(name).display().to_string();
+    let openssl = |arguments: &str| {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let done = Command::new("openssl").args(arguments).current_dir(&authority.directory).output();
+        done.ok()
+            .filter(|done| done.status.success())
+            .map(|done| String::from_utf8_lossy(&done.stdout).into_owned())
+    };
+    let made = openssl("req -new -x509 -nodes -days 10 -subj /CN=v1-ca -keyout v1-ca.key -out v1-ca.pem")
+        .and_then(|_| openssl("req -new -nodes -subj /CN=127.0.0.1 -keyout v1.key -out v1.csr"))
+        .and_then(|_| {
+            openssl("x509 -req -in v1.csr -days 10 -CA v1-ca.pem -CAkey v1-ca.key -set_serial 1 -out v1.crt")
+        })
+        .and_then(|_| openssl("x509 -in v1.crt -noout -text"));
+    if made.is_none_or(|text| !text.contains("Version: 1 ")) {
+        println!("skipped: OpenSSL makes no certificate of version 1 here");
+        return None;
+    }
+    let keep = |name: &str| authority.keep(name, &fs::read_to_string(at(name)).unwrap());
+    Some((keep("v1.crt"), keep("v1.key"), keep("v1-ca.pem")))
+}
+
 /// A private PostgreSQL that is reached at its port, and configured through its socket.
 struct PostgresServer {
     base: String,
@@ -171,9 +208,12 @@ impl PostgresServer {
         }
     }
 
-    /// Lets the server show another certificate.
+    /// Lets the server show another certificate of the authority.
     fn show(&self, name: &str, host: &str, years: (i32, i32)) {
-        let (certificate, key) = self.authority.issue(name, host, years);
+        self.show_files(self.authority.issue(name, host, years));
+    }
+
+    fn show_files(&self, (certificate, key): (PathBuf, PathBuf)) {
         let (certificate, key) = (certificate.display().to_string(), key.display().to_string());
         self.set(&[("ssl_cert_file", &certificate), ("ssl_key_file", &key), ("ssl", "on")]);
     }
@@ -200,6 +240,38 @@ fn postgresql_is_reached_as_sslmode_says() {
     names_and_dates_count(&directory, &connect, true);
     server.set(&[("ssl_min_protocol_version", "TLSv1"), ("ssl_max_protocol_version", "TLSv1.1")]);
     produced(ErrorCause::TlsHandshake, connect("sslmode=require"));
+}
+
+#[test]
+fn certificates_as_manuals_make_them_are_accepted_by_postgresql() {
+    let Some(server) = PostgresServer::start() else { return };
+    let connect = |parameters: &str| server.connect(parameters);
+    let show = |name: &str, host: &str, years| {
+        let files = self_signed(&server.authority, name, host, years);
+        server.show_files(files.clone());
+        format!("sslrootcert={}", files.0.display())
+    };
+    let own = show("self", "127.0.0.1", VALID);
+    encrypted(connect("sslmode=require"));
+    encrypted(connect(&format!("sslmode=verify-ca&{own}")));
+    encrypted(connect(&format!("sslmode=verify-full&{own}")));
+    let other = format!("sslrootcert={}", server.authority.directory.join("ca.pem").display());
+    produced(ErrorCause::CertificateIsAuthority, connect(&format!("sslmode=verify-ca&{other}")));
+    // Names and dates count for it as well.
+    let named = show("self-named", "db.example.org", VALID);
+    produced(ErrorCause::CertificateIsAuthority, connect(&format!("sslmode=verify-ca&{own}")));
+    encrypted(connect(&format!("sslmode=verify-ca&{named}")));
+    produced(ErrorCause::CertificateOfOtherHost, connect(&format!("sslmode=verify-full&{named}")));
+    let old = show("self-old", "127.0.0.1", EXPIRED);
+    produced(ErrorCause::CertificateExpired, connect(&format!("sslmode=verify-ca&{old}")));
+    let Some((certificate, key, root)) = version_1(&server.authority) else { return };
+    server.show_files((certificate, key));
+    server.set(&[("ssl_max_protocol_version", "TLSv1.2")]);
+    encrypted(connect("sslmode=require"));
+    server.set(&[("ssl_max_protocol_version", "")]);
+    encrypted(connect("sslmode=prefer"));
+    let verified = connect(&format!("sslmode=verify-ca&sslrootcert={}", root.display()));
+    produced(ErrorCause::CertificateVersion, verified);
 }
 
 #[test]
@@ -293,14 +365,15 @@ fn mariadb_is_reached_as_sslmode_says() {
     let data = directory.path().join("data");
     Authority::new(directory.path(), "other", &data);
     let authority = Authority::new(directory.path(), "ca", &data);
-    let start = |name: &str, host: &str, years, more: &[&str]| {
-        let (certificate, key) = authority.issue(name, host, years);
+    let start_with = |(certificate, key): (PathBuf, PathBuf), more: &[&str]| {
         let option = |name: &str, file: &Path| format!("--{name}={}", file.display());
         let mut options = vec![option("ssl-cert", &certificate), option("ssl-key", &key)];
         options.push(option("ssl-ca", &directory.path().join("ca.pem")));
         options.extend(more.iter().map(|&more| more.to_owned()));
         MariadbServer::start(directory.path(), started.clone(), &command_line, &options)
     };
+    let start =
+        |name: &str, host: &str, years, more: &[&str]| start_with(authority.issue(name, host, years), more);
     let server = start("server", "127.0.0.1", VALID, &[]);
     every_mode_does_what_it_says(directory.path(), &|parameters| server.connect(parameters));
     client_certificates_count(&server, &authority);
@@ -311,6 +384,18 @@ fn mariadb_is_reached_as_sslmode_says() {
     drop(server);
     let server = start("expired", "127.0.0.1", EXPIRED, &[]);
     names_and_dates_count(directory.path(), &|parameters| server.connect(parameters), true);
+    drop(server);
+    let files = self_signed(&authority, "self", "127.0.0.1", VALID);
+    let server = start_with(files.clone(), &[]);
+    encrypted(server.connect(""));
+    let own = server.connect(&format!("sslmode=verify-ca&sslrootcert={}", files.0.display()));
+    produced(ErrorCause::CertificateIsAuthority, own);
+    drop(server);
+    let Some((certificate, key, root)) = version_1(&authority) else { return };
+    let server = start_with((certificate, key), &[]);
+    encrypted(server.connect(""));
+    let verified = server.connect(&format!("sslmode=verify-ca&sslrootcert={}", root.display()));
+    produced(ErrorCause::CertificateVersion, verified);
 }
 
 /// Accounts that are declared with REQUIRE: what each lets in, and what it refuses.

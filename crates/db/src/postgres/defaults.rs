@@ -39,7 +39,8 @@ pub struct ClientEnvironment<'a> {
 }
 
 impl ClientEnvironment<'_> {
-    fn home(&self, file: &str) -> Option<PathBuf> {
+    /// A file or directory of the user.
+    pub(super) fn home(&self, file: &str) -> Option<PathBuf> {
         Some(PathBuf::from((self.variable)("HOME")?).join(file))
     }
 

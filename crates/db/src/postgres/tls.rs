@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore, SignatureScheme,
 };
@@ -15,7 +16,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use iolite_model::ErrorCause;
 
 use crate::error::{Error, Result};
-use crate::tls::{TlsMode, TlsSettings};
+use crate::tls::{AUTHORITY, TlsMode, TlsSettings, VERSION_1};
 
 /// What makes connections secure as the settings want it; `None` where they are not to be.
 ///
@@ -38,11 +39,18 @@ fn configuration(
     let provider = Arc::new(ring::default_provider());
     let chain = match (settings.mode(), &settings.root) {
         (TlsMode::VerifyCa | TlsMode::VerifyFull, Some(file)) => {
+            let certificates =
+                CertificateDer::pem_file_iter(file)?.collect::<std::result::Result<Vec<_>, _>>()?;
             let mut roots = RootCertStore::empty();
-            for certificate in CertificateDer::pem_file_iter(file)? {
-                roots.add(certificate?)?;
+            if settings.system {
+                // Of so many, one may be of a kind that is not known here.
+                roots.add_parsable_certificates(certificates.iter().cloned());
+            } else {
+                certificates.iter().try_for_each(|certificate| roots.add(certificate.clone()))?;
             }
-            Some(WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build()?)
+            let path =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build()?;
+            Some(Chain { path, roots: certificates })
         }
         _ => None,
     };
@@ -66,10 +74,58 @@ fn configuration(
 #[derive(Debug)]
 struct Verifier {
     /// Checks the chain up to a root that is trusted, and the name; without it any certificate will do (`prefer`, `require`).
-    chain: Option<Arc<WebPkiServerVerifier>>,
+    chain: Option<Chain>,
     /// The name in the certificate does not count (`verify-ca`).
     any_name: bool,
     provider: Arc<CryptoProvider>,
+}
+
+/// Roots that are trusted, and what looks for a path to them.
+#[derive(Debug)]
+struct Chain {
+    path: Arc<WebPkiServerVerifier>,
+    roots: Vec<CertificateDer<'static>>,
+}
+
+impl Chain {
+    /// Verifies a certificate by its path to a root, or because it is a root itself: self-signed as in PostgreSQL's manual ("Creating
+    /// Certificates"), it is by default an authority's, which webpki does not accept as a server's. It has verified the dates before.
+    fn verify(
+        &self,
+        certificate: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, TlsError> {
+        match self.path.verify_server_cert(certificate, others, name, ocsp, now) {
+            Err(error) if is_webpki(&error, AUTHORITY) && self.roots.contains(certificate) => {
+                let parsed = ParsedCertificate::try_from(certificate)?;
+                verify_server_name(&parsed, name).map(|()| ServerCertVerified::assertion())
+            }
+            answer => answer,
+        }
+    }
+}
+
+/// Whether an error is this one of webpki, which rustls has no word for.
+fn is_webpki(error: &TlsError, word: &str) -> bool {
+    matches!(error, TlsError::InvalidCertificate(CertificateError::Other(other)) if other.to_string() == word)
+}
+
+impl Verifier {
+    /// Certificates of version 1, whose keys webpki does not read, do where no certificate is verified: whoever shows one could show any.
+    fn or_unverified(
+        &self,
+        answer: std::result::Result<HandshakeSignatureValid, TlsError>,
+    ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
+        match answer {
+            Err(error) if self.chain.is_none() && is_webpki(&error, VERSION_1) => {
+                Ok(HandshakeSignatureValid::assertion())
+            }
+            answer => answer,
+        }
+    }
 }
 
 impl ServerCertVerifier for Verifier {
@@ -82,7 +138,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> std::result::Result<ServerCertVerified, TlsError> {
         let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
-        match chain.verify_server_cert(certificate, others, name, ocsp, now) {
+        match chain.verify(certificate, others, name, ocsp, now) {
             // The name is looked at last, when the chain has been found good.
             Err(TlsError::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -97,12 +153,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
-        verify_tls12_signature(
-            message,
-            certificate,
-            signature,
-            &self.provider.signature_verification_algorithms,
-        )
+        let algorithms = &self.provider.signature_verification_algorithms;
+        self.or_unverified(verify_tls12_signature(message, certificate, signature, algorithms))
     }
 
     fn verify_tls13_signature(
@@ -111,12 +163,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, TlsError> {
-        verify_tls13_signature(
-            message,
-            certificate,
-            signature,
-            &self.provider.signature_verification_algorithms,
-        )
+        let algorithms = &self.provider.signature_verification_algorithms;
+        self.or_unverified(verify_tls13_signature(message, certificate, signature, algorithms))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -150,6 +150,13 @@ causes! {
         CertificateOfOtherAuthority "the server's certificate is from another authority" =>
             "the server's certificate was not issued by the authority in sslrootcert: name the right file, or use \
              sslmode=require, which does not verify it",
+        CertificateIsAuthority "the server's certificate is an authority's, self-signed for example" =>
+            "the server's certificate is an authority's (CA:TRUE), as self-signed certificates are by default: PostgreSQL can be \
+             verified if sslrootcert is this certificate itself; MariaDB and MySQL need one with CA:FALSE; or use \
+             sslmode=require, which does not verify it",
+        CertificateVersion "the server's certificate has X.509 version 1" =>
+            "the server's certificate has X.509 version 1, which cannot be verified: issue it again with extensions, at least \
+             subjectAltName (openssl x509 -req -extfile FILE), or use sslmode=require, which does not verify it",
         ClientCertificateMissing "the server wants a certificate of the client" =>
             "the server wants a certificate of the client: add sslcert=FILE and sslkey=FILE to the URL",
         ClientCertificateRefused "the server does not accept the client's certificate" =>
