@@ -233,6 +233,11 @@ fn explain(error: mysql::Error) -> (String, ErrorCause) {
         mysql::Error::MySqlError(error) => likely(error.code, &error.message),
         _ if tls::cause(&text).is_some() => tls::cause(&text).unwrap_or(ErrorCause::TlsHandshake),
         mysql::Error::DriverError(DriverError::TlsNotSupported) => ErrorCause::TlsNotOffered,
+        mysql::Error::DriverError(
+            DriverError::UnknownAuthPlugin(_)
+            | DriverError::CleartextPluginDisabled
+            | DriverError::OldMysqlPasswordDisabled,
+        ) => ErrorCause::AuthenticationMethod,
         _ if text.contains("lookup address") => ErrorCause::HostUnknown,
         mysql::Error::IoError(error) => unreached(error.kind()),
         mysql::Error::CodecError(_) if text.contains("max_allowed_packet") => ErrorCause::MyPacket,
@@ -260,6 +265,8 @@ fn likely(code: u16, message: &str) -> ErrorCause {
         1045 | 1698 | 1524 => ErrorCause::MyLogin,
         // ER_SECURE_TRANSPORT_REQUIRED of MySQL.
         3159 => ErrorCause::MyUnencrypted,
+        // Locked (MariaDB, MySQL); a password that has to be set.
+        4151 | 3118 | 1820 | 1862 => ErrorCause::MyAccount,
         1049 => ErrorCause::MyNoDatabase,
         1044 | 1142 | 1143 | 1227 | 1370 | 1410 => ErrorCause::MyPrivilege,
         // Below 1000: of the library beneath the server (EE_WRITE, EE_CANT_CHSIZE, EE_DISK_FULL).

@@ -67,6 +67,7 @@ impl Target {
         let (url, hosts) = defaults::take(&url, "host");
         // It does not know all words of it.
         let (url, attributes) = defaults::take(&url, "target_session_attrs");
+        let url = defaults::without_effect(&url)?;
         let (url, mut tls) = TlsSettings::take(&url)?;
         let mut config: Config = url.parse().map_err(|_| {
             // The parser's own words may hold pieces of a password that is not encoded as URLs want it.

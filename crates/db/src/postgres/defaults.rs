@@ -144,6 +144,55 @@ pub(super) fn take(url: &str, name: &str) -> (String, Option<String>) {
     (rest, taken.first().and_then(|pair| value(pair)).map(|value| decoded(&value)))
 }
 
+/// Parameters of libpq that are of no effect here: GSSAPI that may be left out, compression by TLS, an encoding that is always UTF-8.
+const WITHOUT_EFFECT: [&str; 6] = [
+    "gsslib",
+    "krbsrvname",
+    "gssdelegation",
+    "sslcompression",
+    "client_encoding",
+    "fallback_application_name",
+];
+/// Those that are of effect in libpq, and that the driver does not know.
+const UNAVAILABLE: [&str; 14] = [
+    "gssencmode",
+    "passfile",
+    "requirepeer",
+    "require_auth",
+    "sslcrl",
+    "sslcrldir",
+    "sslpassword",
+    "sslcertmode",
+    "sslsni",
+    "ssl_min_protocol_version",
+    "ssl_max_protocol_version",
+    "min_protocol_version",
+    "max_protocol_version",
+    "replication",
+];
+
+/// Takes out of a URL what is of no effect.
+///
+/// # Errors
+/// [`Error::Url`] with the name of a parameter of libpq that can't be used. Others are not named: they may be a part of a password.
+pub(super) fn without_effect(url: &str) -> Result<String> {
+    let mut url = url.to_owned();
+    for name in WITHOUT_EFFECT {
+        url = take(&url, name).0;
+    }
+    for name in UNAVAILABLE {
+        let (rest, value) = take(&url, name);
+        let optional = name == "gssencmode" && value.as_deref() != Some("require");
+        if value.is_some() && !optional {
+            return Err(Error::Url(format!(
+                "iolite does not have the parameter `{name}` of PostgreSQL's URLs: leave it out"
+            )));
+        }
+        url = rest;
+    }
+    Ok(url)
+}
+
 /// Adds hosts as libpq separates them: directories of sockets, names and addresses.
 pub(super) fn add_hosts(config: &mut Config, hosts: &str) {
     for host in hosts.split(',') {
@@ -231,6 +280,18 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
+
+    #[test]
+    fn parameters_of_libpq_are_left_out_or_named() {
+        let url = "postgres://me@h/db?gssencmode=prefer&connect_timeout=3&client_encoding=auto";
+        assert_eq!(without_effect(url).unwrap(), "postgres://me@h/db?connect_timeout=3");
+        for wrong in ["gssencmode=require", "sslcrl=/x", "passfile=/x"] {
+            let error = without_effect(&format!("postgres://me@h/db?{wrong}")).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{}`", wrong.split('=').next().unwrap())), "{error}");
+        }
+        // Perhaps a part of a password.
+        assert!(without_effect("postgres://me:pass?secret=word@h/db").is_ok());
+    }
 
     #[test]
     fn password_lines_fit_by_field() {

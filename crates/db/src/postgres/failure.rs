@@ -93,6 +93,7 @@ fn of_way(error: &postgres::Error) -> ErrorCause {
         "invalid configuration" if described(error).contains("number of") => ErrorCause::PgHosts,
         "invalid configuration" => ErrorCause::PgNoPassword,
         HANDSHAKE => ErrorCause::TlsNotOffered,
+        "authentication error" => ErrorCause::AuthenticationMethod,
         "timeout waiting for server" => ErrorCause::HostSilent,
         _ => ErrorCause::ServerGone,
     }

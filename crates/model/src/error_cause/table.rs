@@ -177,6 +177,10 @@ causes! {
             "no server listens there: start it, or a private one (iolite db start), or correct the URL",
         HostUnknown "the name of the host is unknown" => "no host of that name is known here: correct the URL",
         HostSilent "the host does not respond" => "the host does not respond: correct the URL, or check firewalls",
+        AuthenticationMethod "the server wants to authenticate in a way that iolite does not have" =>
+            "the server asks for a way to authenticate that iolite does not have (GSSAPI, SSPI, PAM or LDAP in plain text), or \
+             channel_binding=require is specified for one that has no channel binding (trust, peer, cert): connect as a user \
+             with a password",
         SocketClosed "this user may not use the socket" =>
             "the socket's directory is closed to this user: run as another",
         ServerGone "the server has ended, or the connection was lost" =>
@@ -256,6 +260,8 @@ causes! {
         MyLogin "user or password are wrong, or the account wants a client certificate" =>
             "check the user and the password (URL or ~/.my.cnf); an account declared with REQUIRE X509, ISSUER or SUBJECT is \
              refused in the same words without sslcert and sslkey, or with others than it names",
+        MyAccount "the account is locked, or its password has expired" =>
+            "unlock the account (ALTER USER ... ACCOUNT UNLOCK), or set a new password for it (SET PASSWORD)",
         MyNoDatabase "the database does not exist" =>
             "create that database in the server (CREATE DATABASE), or name another in the URL",
         MyPrivilege "the user lacks a privilege" =>

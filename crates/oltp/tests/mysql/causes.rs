@@ -64,9 +64,47 @@ fn roles(server: &Server) {
     let first = Target::parse(&as_user("one")).unwrap().open().unwrap();
     produced(ErrorCause::MyConnections, unconnected(&as_user("one")));
     drop(first);
+    server.ask(
+        "CREATE USER locked@localhost IDENTIFIED BY 'locked' ACCOUNT LOCK; \
+         CREATE USER expired@localhost IDENTIFIED BY 'expired' PASSWORD EXPIRE; GRANT SELECT ON iolite.* TO expired@localhost",
+    );
+    produced(ErrorCause::MyAccount, unconnected(&as_user("locked")));
+    produced(ErrorCause::MyAccount, unconnected(&as_user("expired")));
     produced(ErrorCause::MyLogin, unconnected(&server.url(server.password(), "wrong")));
     produced(ErrorCause::MyNoDatabase, unconnected(&server.url("/iolite?", "/nowhere?")));
     produced(ErrorCause::NoServer, unconnected(&server.url("/socket", "/nothing")));
+}
+
+/// Accounts of plugins that Debian's package has: a missing client for one of them once ended the program.
+#[test]
+fn accounts_of_other_plugins_connect_or_have_their_remedy() {
+    let Some(server) = Server::start(&Options::default()) else { return };
+    let installed = |plugin: &str| {
+        let mut root = Target::parse(&server.started.url).unwrap().open().unwrap();
+        let done = root.query_drop(format!("INSTALL SONAME '{plugin}'"));
+        if done.is_err() {
+            println!("skipped: this server has no plugin {plugin}");
+        }
+        done.is_ok()
+    };
+    let as_user = |name: &str, word: &str| {
+        server.url(&format!("root:{}", server.password()), &format!("{name}:{word}"))
+    };
+    if installed("auth_ed25519") {
+        server.ask("CREATE USER ed@localhost IDENTIFIED VIA ed25519 USING PASSWORD('ed'); GRANT SELECT ON iolite.* TO ed@localhost");
+        let user: Option<String> = Target::parse(&as_user("ed", "ed"))
+            .unwrap()
+            .open()
+            .unwrap()
+            .query_first("SELECT USER()")
+            .unwrap();
+        assert_eq!(user.as_deref(), Some("ed@localhost"));
+        produced(ErrorCause::MyLogin, unconnected(&as_user("ed", "other")));
+    }
+    if installed("auth_pam") {
+        server.ask("CREATE USER pam@localhost IDENTIFIED VIA pam; GRANT SELECT ON iolite.* TO pam@localhost");
+        produced(ErrorCause::AuthenticationMethod, unconnected(&as_user("pam", "pam")));
+    }
 }
 
 #[test]

@@ -96,6 +96,9 @@ fn ways_to_no_server_have_the_remedy_of_their_cause() {
     let host = server.url.rsplit_once('@').unwrap().1.to_owned();
     produced(ErrorCause::PgLogin, unconnected(&format!("postgres://iolite:wrong@{host}")));
     produced(ErrorCause::PgNoPassword, unconnected(&format!("postgres://iolite@{host}")));
+    // It has no TLS, without which there is no channel to bind to.
+    let bound = format!("{}&channel_binding=require", server.url);
+    produced(ErrorCause::AuthenticationMethod, unconnected(&bound));
     produced(ErrorCause::NoServer, unconnected("postgres://iolite:x@127.0.0.1:1/iolite"));
     produced(ErrorCause::NoServer, unconnected("postgres://iolite:x@/iolite?host=/nonexistent"));
     produced(ErrorCause::HostUnknown, unconnected("postgres://iolite:x@no-such-host.invalid/iolite"));
