@@ -45,7 +45,7 @@ pub(crate) struct TlsSettings {
     pub(crate) mode: Option<TlsMode>,
     /// Certificates of the authorities that are trusted, in PEM.
     pub(crate) root: Option<PathBuf>,
-    /// These are the authorities that this host trusts, any of which issues certificates to anybody: only the name tells servers apart.
+    /// These are the authorities that this host trusts, any of which issues certificates to anybody: only the name distinguishes servers.
     pub(crate) system: bool,
     /// Certificate of this client, in PEM, and its key.
     pub(crate) certificate: Option<PathBuf>,
