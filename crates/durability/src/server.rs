@@ -11,7 +11,7 @@ use iolite_model::ErrorCause;
 
 use crate::error::io as failed;
 use crate::error::{Error, Result};
-use crate::witness::{BUSY, HEADING, LONGEST, REFUSED};
+use crate::witness::{BUSY, HEADING, LONGEST, REFUSED, create};
 
 /// How long a client may take to show its token.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,8 +32,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// can't be taken.
 pub fn serve(listener: &TcpListener, path: &Path, token: &str, interrupted: &AtomicBool) -> Result<u64> {
     check_token(token)?;
-    let create = File::options().write(true).create_new(true).open(path);
-    let mut file = create.map_err(failed("create", path))?;
+    let mut file = create(path)?;
     let place = || listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
     let broken = |source| Error::Witness { place: place(), source, likely: ErrorCause::OtherFailure };
     let noted = match accept(listener, token, interrupted).map_err(broken) {

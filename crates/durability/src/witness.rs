@@ -129,8 +129,7 @@ impl Witness {
     /// # Errors
     /// [`Error::SamePlace`], [`Error::Io`] for a file that is there already.
     pub fn file(path: &Path, directory: Option<&Path>) -> Result<Witness> {
-        let create = File::options().write(true).create_new(true).open(path);
-        let file = create.map_err(failed("create", path))?;
+        let file = create(path)?;
         if let Some(directory) = directory {
             let device =
                 |metadata: io::Result<std::fs::Metadata>| metadata.map(|metadata| metadata.dev()).ok();
@@ -234,6 +233,27 @@ impl Witness {
         let likely = likely.unwrap_or(ErrorCause::WitnessLost);
         Error::Witness { place: self.place.clone(), source, likely }
     }
+}
+
+/// A new file for notes, whose name survives a crash.
+///
+/// # Errors
+/// [`Error::Io`], also for a file that is there already.
+pub(crate) fn create(path: &Path) -> Result<File> {
+    let create = || {
+        let file = File::options().write(true).create_new(true).open(path)?;
+        let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+        // A directory that this user may not read cannot be synchronised.
+        if let Ok(directory) = File::open(directory)
+            && let Err(error) = directory.sync_all()
+        {
+            // It was created a moment ago, and is empty.
+            let _ = std::fs::remove_file(path);
+            return Err(error);
+        }
+        Ok(file)
+    };
+    create().map_err(failed("create", path))
 }
 
 /// A connection to the first of a host's addresses that responds in time: a firewall may drop what is sent to it.

@@ -71,6 +71,25 @@ fn what_an_honest_file_system_has_acknowledged_is_there() {
 }
 
 #[test]
+fn notes_survive_a_crash_with_their_name() {
+    let (mounted, tested) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let disk = Volatile::new(None);
+    let session = match disk.mount(mounted.path()) {
+        Ok(session) => session,
+        Err(error) => return println!("skipped: no FUSE file system can be mounted: {error}"),
+    };
+    let notes = mounted.path().join("notes");
+    let witness = Witness::file(&notes, None).unwrap();
+    witness.plan(&plan(Method::Append, tested.path())).unwrap();
+    drop(witness);
+    session.umount_and_join().unwrap();
+    disk.crash();
+    let session = disk.mount(mounted.path()).unwrap();
+    assert_eq!(read_witness(&notes).unwrap().writes(), 0);
+    session.umount_and_join().unwrap();
+}
+
+#[test]
 fn a_file_system_that_drops_what_it_has_acknowledged_is_found_out() {
     for method in Method::FILES {
         // The files and directories themselves are made with fewer.
