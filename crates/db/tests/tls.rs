@@ -101,6 +101,11 @@ fn every_mode_does_what_it_says(directory: &Path, connect: &dyn Fn(&str) -> Conn
         produced(ErrorCause::CertificateOfOtherAuthority, stranger);
     }
     refused(connect("sslmode=verify-full"), "sslrootcert=FILE", "sslmode=require");
+    if Path::new("/etc/ssl/certs/ca-certificates.crt").exists() {
+        produced(ErrorCause::CertificateOfOtherAuthority, connect("sslrootcert=system"));
+    } else {
+        println!("skipped: sslrootcert=system: the package ca-certificates is not installed");
+    }
     let missing = connect(&format!("sslmode=verify-ca&sslrootcert={}", file("missing.pem")));
     produced(ErrorCause::TlsFileMissing, missing);
     fs::write(directory.join("no.pem"), "no certificate").unwrap();

@@ -95,6 +95,9 @@ impl Target {
         let settings: Vec<_> = attributes.into_iter().chain(settings).collect();
         defaults::complete(&mut config, &mut tls, &settings)?;
         complete(&mut config, surroundings);
+        if let Some(directory) = surroundings.home(".postgresql") {
+            tls.add_files(&directory);
+        }
         Target::to(config, &tls, surroundings)
     }
 
@@ -116,11 +119,7 @@ impl Target {
             addresses.iter().all(std::net::IpAddr::is_loopback)
         };
         // As with libpq, nothing is encrypted on a socket of this host, whatever is asked for.
-        let mut tls = tls.clone();
-        if let Some(directory) = surroundings.home(".postgresql") {
-            tls.add_files(&directory);
-        }
-        let connector = if unix_socket { None } else { tls::connector(&tls, &place)? };
+        let connector = if unix_socket { None } else { tls::connector(tls, &place)? };
         config.ssl_mode(match (&connector, tls.mode()) {
             (None, _) => SslMode::Disable,
             (Some(_), TlsMode::Prefer) => SslMode::Prefer,

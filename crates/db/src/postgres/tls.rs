@@ -37,25 +37,23 @@ fn configuration(
     settings: &TlsSettings,
 ) -> std::result::Result<ClientConfig, Box<dyn std::error::Error + Send + Sync>> {
     let provider = Arc::new(ring::default_provider());
+    let mut trusted = Vec::new();
     let chain = match (settings.mode(), &settings.root) {
         (TlsMode::VerifyCa | TlsMode::VerifyFull, Some(file)) => {
-            let certificates =
-                CertificateDer::pem_file_iter(file)?.collect::<std::result::Result<Vec<_>, _>>()?;
+            trusted = CertificateDer::pem_file_iter(file)?.collect::<std::result::Result<Vec<_>, _>>()?;
             let mut roots = RootCertStore::empty();
             if settings.system {
                 // Of so many, one may be of a kind that is not known here.
-                roots.add_parsable_certificates(certificates.iter().cloned());
+                roots.add_parsable_certificates(trusted.iter().cloned());
             } else {
-                certificates.iter().try_for_each(|certificate| roots.add(certificate.clone()))?;
+                trusted.iter().try_for_each(|certificate| roots.add(certificate.clone()))?;
             }
-            let path =
-                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build()?;
-            Some(Chain { path, roots: certificates })
+            Some(WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build()?)
         }
         _ => None,
     };
     let any_name = settings.mode() != TlsMode::VerifyFull;
-    let verifier = Arc::new(Verifier { chain, any_name, provider: provider.clone() });
+    let verifier = Arc::new(Verifier { chain, trusted, any_name, provider: provider.clone() });
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()
@@ -74,38 +72,12 @@ fn configuration(
 #[derive(Debug)]
 struct Verifier {
     /// Checks the chain up to a root that is trusted, and the name; without it any certificate will do (`prefer`, `require`).
-    chain: Option<Chain>,
+    chain: Option<Arc<WebPkiServerVerifier>>,
+    /// The certificates of these roots.
+    trusted: Vec<CertificateDer<'static>>,
     /// The name in the certificate does not count (`verify-ca`).
     any_name: bool,
     provider: Arc<CryptoProvider>,
-}
-
-/// Roots that are trusted, and what looks for a path to them.
-#[derive(Debug)]
-struct Chain {
-    path: Arc<WebPkiServerVerifier>,
-    roots: Vec<CertificateDer<'static>>,
-}
-
-impl Chain {
-    /// Verifies a certificate by its path to a root, or because it is a root itself: self-signed as in PostgreSQL's manual ("Creating
-    /// Certificates"), it is by default an authority's, which webpki does not accept as a server's. It has verified the dates before.
-    fn verify(
-        &self,
-        certificate: &CertificateDer<'_>,
-        others: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, TlsError> {
-        match self.path.verify_server_cert(certificate, others, name, ocsp, now) {
-            Err(error) if is_webpki(&error, AUTHORITY) && self.roots.contains(certificate) => {
-                let parsed = ParsedCertificate::try_from(certificate)?;
-                verify_server_name(&parsed, name).map(|()| ServerCertVerified::assertion())
-            }
-            answer => answer,
-        }
-    }
 }
 
 /// Whether an error is this one of webpki, which rustls has no word for.
@@ -114,6 +86,19 @@ fn is_webpki(error: &TlsError, word: &str) -> bool {
 }
 
 impl Verifier {
+    /// Verifies the name in a certificate that is a root itself: self-signed as in PostgreSQL's manual ("Creating Certificates"), it is by
+    /// default an authority's, which webpki, when it has verified the dates, does not accept as a server's.
+    fn verify_root(
+        &self,
+        certificate: &CertificateDer<'_>,
+        name: &ServerName<'_>,
+    ) -> std::result::Result<ServerCertVerified, TlsError> {
+        if !self.any_name {
+            verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
     /// Certificates of version 1, whose keys webpki does not read, do where no certificate is verified: whoever shows one could show any.
     fn or_unverified(
         &self,
@@ -138,7 +123,10 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> std::result::Result<ServerCertVerified, TlsError> {
         let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
-        match chain.verify(certificate, others, name, ocsp, now) {
+        match chain.verify_server_cert(certificate, others, name, ocsp, now) {
+            Err(error) if is_webpki(&error, AUTHORITY) && self.trusted.contains(certificate) => {
+                self.verify_root(certificate, name)
+            }
             // The name is looked at last, when the chain has been found good.
             Err(TlsError::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
